@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -51,15 +52,15 @@ def choose(bound: Any, kernel: Any, given: Any) -> Chosen:
         return Chosen(bound.config_spec.default_config(), DEFAULT)
     if given is None:
         others = f", the first of its {len(own)} (0 to {len(own) - 1})" if len(own) > 1 else ""
-        return Chosen(_filled(bound, kernel, own[0]), f"the decorator's{others}")
+        return _filled(bound, kernel, own[0], f"the decorator's{others}")
     if isinstance(given, str):
         given = _read(given.strip(), kernel)
     if isinstance(given, int) and not isinstance(given, bool):
         if not 0 <= given < len(own):
             listed = "".join(f"\n  {i}: {dict(c.config)}" for i, c in enumerate(own)) or " none in its decorator."
             raise UsageError(f"{kernel.fn.__name__} has no configuration {given}. It has:{listed}")
-        return Chosen(_filled(bound, kernel, own[given]), f"number {given} of the decorator's {len(own)}")
-    return Chosen(_filled(bound, kernel, given), "as given")
+        return _filled(bound, kernel, own[given], f"number {given} of the decorator's {len(own)}")
+    return _filled(bound, kernel, given, "as given")
 
 
 def _read(text: str, kernel: Any) -> Any:
@@ -79,8 +80,8 @@ def _read(text: str, kernel: Any) -> Any:
         ) from None
 
 
-def _filled(bound: Any, kernel: Any, given: Any) -> Any:
-    """A copy with every field, those that are not given as in Helion's default."""
+def _filled(bound: Any, kernel: Any, given: Any, origin: str) -> Chosen:
+    """A copy with every field, those that are not given as in Helion's default; what is not as given is said."""
     kind = private.config_type()
     if not isinstance(given, (dict, kind)):
         raise UsageError(f"A configuration of {kernel.fn.__name__} is a helion.Config or a dict, not {given!r}.")
@@ -94,11 +95,21 @@ def _filled(bound: Any, kernel: Any, given: Any) -> Any:
     if "block_sizes" in default and "block_size" not in fields:
         fields.setdefault("block_sizes", default["block_sizes"])
     config = kind(**fields)  # normalize() writes into it
+    wanted = copy.deepcopy(dict(config.config))
     try:
-        bound.config_spec.normalize(config)
+        private.normalize(bound.config_spec, config)
     except Exception as error:
         raise UsageError(f"The configuration does not fit {kernel.fn.__name__}: {error}") from None
-    return config
+    meant = {f"{name}s" if f"{name}s" in known else name: value for name, value in wanted.items()}
+    changed = [name for name, value in meant.items() if not _kept(value, config.config.get(name))]
+    said = ", ".join(f"{name} {config.config.get(name)!r}" for name in changed)
+    return Chosen(config, f"{origin}, but Helion makes of it: {said}" if said else origin)
+
+
+def _kept(given: Any, taken: Any) -> bool:
+    """Whether what is given of a field holds: lists may be completed, and one value stand for a list."""
+    own, others = (value if isinstance(value, list) else [value] for value in (given, taken))
+    return others[: len(own)] == own or not (_says(own) or _says(others))
 
 
 def _says(value: Any) -> bool:

@@ -213,13 +213,9 @@ def _power(x: torch.Tensor, exponent: int) -> torch.Tensor:
     return result
 
 
-def _not_halves(_: dict[str, Any], inputs: Sequence[torch.Tensor]) -> bool:
-    return inputs[0].dtype in (torch.float32, torch.float64)
-
-
-@_decomposes(aten.pow.Tensor_Scalar, when=_not_halves)
+@_decomposes(aten.pow.Tensor_Scalar, when=_floats)
 def _root(x: torch.Tensor, exponent: float) -> torch.Tensor:
-    """A power of half is a root, which minus infinity has none of."""
+    """A power of half is a root, as in Helion's Triton: minus infinity has none."""
     if abs(exponent) == 0.5:
         return torch.sqrt(x) if exponent > 0 else torch.rsqrt(x)
     return torch.pow(x, exponent)

@@ -454,7 +454,10 @@ class Emitter:
         return candidate
 
     def _written_storages(self) -> set[Any]:
-        written: set[Any] = set()
+        """The storages that the kernel may write to: by address, all but those that hold addresses."""
+        by_address = any(addresses.stacked(self.binding.graphs).values())
+        tensors = self.binding.host.tensor_to_origin if by_address else ()
+        written = {storage_id(fake) for fake in tensors if fake.dtype != torch.uint64}
         for info in self.binding.graphs:
             for node in info.graph.nodes:
                 name = private.target_name(node.target)

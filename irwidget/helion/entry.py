@@ -109,11 +109,12 @@ class _HelionKernel(KernelBegun):
         from irwidget.helion import triton_lines
         from irwidget.helion.triton import launches
 
-        recorded = launches(self._binding)
+        rest = self._rest(options)
+        recorded = launches(self._binding, str(rest.get("arch") or ("gfx" if to == "triton_amdgpu" else "")))
         if not recorded:
             raise UsageError(f"{self._binding.name} launches no Triton kernel")
         first = recorded[0]
-        said = {**first.options, **self._rest(options)}
+        said = {**first.options, **rest}
         if said.pop("run", False):
             raise UsageError("run=True executes launches of Triton kernels; of a Helion kernel, low.run(*tensors) does")
         trace = triton.lower(first.kernel, *first.arguments, to=to, run=options, grid=first.grid, **said)

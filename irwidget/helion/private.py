@@ -135,6 +135,8 @@ def suppressed_logs() -> Generator[None]:
 
 PROCESSORS = 132
 """Multiprocessors of the GPU that persistent kernels are laid out for where there is none."""
+REGISTERS = 65536
+"""Registers of one of them: what `maxnreg` and `num_warps` share."""
 
 
 @contextmanager
@@ -167,6 +169,28 @@ def kernel_type() -> Any:
 def config_type() -> Any:
     """The class of configurations."""
     return module("runtime.config").Config
+
+
+@contextmanager
+def _limited_registers() -> Generator[None]:
+    """Without a GPU, have Helion keep `maxnreg`, which it takes out of a configuration where there is no CUDA."""
+    import torch
+
+    compat, spec = module("_compat"), module("autotuner.config_spec")
+    with _patching:
+        supported, registers = compat._supports_maxnreg, spec._regs_per_block
+        if not torch.cuda.is_available() and torch.version.hip is None:
+            compat._supports_maxnreg, spec._regs_per_block = lambda: True, lambda: REGISTERS
+        try:
+            yield
+        finally:
+            compat._supports_maxnreg, spec._regs_per_block = supported, registers
+
+
+def normalize(spec: Any, config: Any) -> None:
+    """Fill in, in place, what a configuration leaves open. Raises Helion's errors for what does not fit."""
+    with _limited_registers():
+        spec.normalize(config)
 
 
 @functools.cache
@@ -273,7 +297,8 @@ def generating(bound: Any) -> Generator[None]:
     loops = bound.config_spec.flatten_loops
     kept = list(loops)
     try:
-        yield
+        with _limited_registers():
+            yield
     finally:
         if len(loops) != len(kept):
             loops.clear()

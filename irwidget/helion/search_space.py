@@ -73,7 +73,7 @@ def sample(binding: Binding, count: int, seed: int = 0) -> list[Any]:
 
 def _launches(binding: Binding, arch: str, *, drawn: bool) -> list[Launch]:
     """The first launch of a kernel, as Triton's front end has it, with the configuration in words."""
-    recorded = launches(binding)[:1]
+    recorded = launches(binding, arch)[:1]
     return [
         triton.Launch(
             one.kernel,

@@ -44,18 +44,20 @@ def source(binding: Binding) -> str:
         ) from error
 
 
-def launches(binding: Binding) -> list[HelionLaunch]:
+def launches(binding: Binding, arch: str = "") -> list[HelionLaunch]:
     """Run Helion's generated host function and record, rather than do, its launches.
 
+    For AMD's architectures (`gfx...`) without `maxnreg`, which Helion leaves out there.
     Meta tensors suffice unless the host code itself reads data.
 
     Raises:
         ExportError: the host function fails, as with meta tensors whose data it reads.
     """
     recorded: list[HelionLaunch] = []
+    left_out = (*_HOST_OPTIONS, "maxnreg") if arch.startswith("gfx") else _HOST_OPTIONS
 
     def record(kernel: Any, grid: Any, *arguments: Any, **options: Any) -> None:
-        kept = {k: v for k, v in options.items() if not k.startswith("_") and k not in _HOST_OPTIONS}
+        kept = {k: v for k, v in options.items() if not k.startswith("_") and k not in left_out}
         recorded.append(HelionLaunch(kernel, tuple(grid), arguments, kept))
 
     try:

@@ -60,6 +60,7 @@ def summed(x: torch.Tensor) -> torch.Tensor:
         ("block_sizes=[32, 2], num_warps=2", "as given", (32, 2)),
         ({"block_size": [4, 2]}, "as given", (4, 2)),
         ("helion.Config(block_sizes=[32, 2])", "as given", (32, 2)),
+        ("block_size=[8, 8], num_sm_multiplier=1", "as given, but Helion makes of it: num_sm_multiplier None", (8, 8)),
     ],
 )
 def test_a_configuration_is_taken_and_named(given: Any, origin: str, sizes: tuple[int, int]):
@@ -120,6 +121,15 @@ def test_persistent_programs_reach_every_tile_once(kind: str, order: list[int]):
     lowering = lower_kernel(counted, (x,), config=config)
     assert torch.equal(lowering.run(x, opt_level=0, check_bounds=True), x)
     assert "scf.forall (%blk_arg0) in (132)" in lowering.mlir
+
+
+def test_the_limit_of_registers_reaches_triton_where_it_has_one():
+    """Helion takes it out where there is no CUDA: here, where a kernel for it is made all the same."""
+    config = {"block_sizes": [8, 8], "pid_type": "persistent_blocked", "maxnreg": 32}
+    both = irwidget.lower(shifted, X, to=["helion_triton", "triton_nvptx"], config=config)
+    assert "maxnreg=32" in both["helion_triton"].text
+    assert ".maxnreg 32" in both["triton_nvptx"].text
+    assert irwidget.lower(shifted, X, to="triton_ir", config=config, arch="gfx942").text
 
 
 @helion.kernel()

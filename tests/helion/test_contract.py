@@ -130,7 +130,12 @@ def test_a_bound_kernel_has_an_environment_a_host_function_and_fake_arguments(bo
 
 def test_a_configuration_can_be_normalized(bound: Any, config: Any):
     assert isinstance(config, private.config_type())
-    bound.config_spec.normalize(private.config_type()(**dict(config.config)))
+    fields = {**dict(config.config), "pid_type": "persistent_blocked", "maxnreg": 64, "num_warps": 32}
+    taken = private.config_type()(**fields)
+    private.normalize(bound.config_spec, taken)
+    assert taken.config["maxnreg"] == 64
+    with pytest.raises(private.module("exc").InvalidConfig, match="exceeds register budget"):
+        private.normalize(bound.config_spec, private.config_type()(**{**fields, "maxnreg": 128}))
 
 
 def test_the_host_function_hands_its_launches_to_the_launcher(bound: Any, config: Any):
@@ -159,7 +164,12 @@ def test_generating_code_leaves_what_a_configuration_may_say_as_it_was():
     assert "flatten_loops" in config.config
     with private.generating(bound):
         bound.config_spec.flatten_loops.disable_block_id(block)
-    bound.config_spec.normalize(private.config_type()(**dict(config.config)))
+    fields = {**dict(config.config), "pid_type": "persistent_blocked", "maxnreg": 64, "num_warps": 32}
+    taken = private.config_type()(**fields)
+    private.normalize(bound.config_spec, taken)
+    assert taken.config["maxnreg"] == 64
+    with pytest.raises(private.module("exc").InvalidConfig, match="exceeds register budget"):
+        private.normalize(bound.config_spec, private.config_type()(**{**fields, "maxnreg": 128}))
 
 
 def test_reduction_loops_are_graphs_of_their_own_with_the_arguments_from_before():

@@ -17,10 +17,10 @@ def moved(addresses: torch.Tensor, like: torch.Tensor, other: torch.Tensor) -> t
     count, (rows, columns) = addresses.size(0), like.size()
     out = torch.empty([count, rows, columns], dtype=like.dtype)
     for row, column, some in hl.tile([rows, columns, count]):
-        values = hl.stacktensor_like(like, addresses[some])[row, column]
+        values = hl.stacktensor_like(like, addresses[some])[row, column]  # pyright: ignore[reportArgumentType]
         out[some, row, column] = values
         written = hl.stacktensor_like(like, other[some])
-        written[row, column] = values + values
+        written[row, column] = values + values  # pyright: ignore[reportArgumentType]
     return out
 
 
@@ -67,6 +67,27 @@ def test_what_is_no_address_is_refused_and_nothing_dies(lowered: HelionLowering)
         with pytest.raises(UsageError, match=f"{wrong:#x} is the address of no 140 bytes"):
             lowered.run(addresses, like, other, opt_level=0)
     assert not torch.stack(written).any()
+
+
+@helion.kernel(config=helion.Config(block_sizes=[2, 8]))
+def renewed(addresses: torch.Tensor, like: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """Tiles are whole, so that nothing but the order of accesses keeps what is read before the write."""
+    out = torch.empty_like(x)
+    for some, column in hl.tile([addresses.size(0), like.size(0)]):
+        before = x[some, column]
+        stack = hl.stacktensor_like(like, addresses[some])
+        stack[column] = 2 * before + 1
+        out[some, column] = x[some, column] - before
+    return out
+
+
+def test_an_argument_may_be_written_by_address():
+    x = torch.arange(32.0).reshape(4, 8)
+    before = x.clone()
+    arguments = table(list(x)), torch.empty(8), x
+    out = lower_kernel(renewed, arguments, dumps=False).run(*arguments, opt_level=0, check_bounds=True)
+    assert torch.equal(x, 2 * before + 1)
+    assert torch.equal(out, before + 1)
 
 
 def test_stacks_of_several_sizes_are_refused():
