@@ -172,13 +172,20 @@ def is_doubtful(program: ExportedProgram, language: str) -> bool:
     nodes = [node for node in program.graph.nodes if node.op == "call_function"]
     if any(_called(node) in names for node in nodes):
         return True
-    beyond = any(_beyond_tosa(node) or _returns_places(node) for node in nodes)
+    beyond = any(_beyond_tosa(node) or _returns_places(node) or _has_bytes(node) for node in nodes)
     return language == "TOSA" and (is_dynamic(program) or beyond)
 
 
 def _returns_places(node: Node) -> bool:
     """Whether the places of the largest in a pool are used: of its values there is a form in TOSA."""
     return _called(node) == "aten.max_pool2d_with_indices" and any(user.args[1:] == (1,) for user in node.users)
+
+
+def _has_bytes(node: Node) -> bool:
+    """Whether a node takes or makes unsigned integers, constants of which torch-mlir refuses to TOSA."""
+    import torch
+
+    return any(getattr(one.meta.get("val"), "dtype", None) == torch.uint8 for one in (node, *node.all_input_nodes))
 
 
 def _called(node: Node) -> str:
