@@ -27,7 +27,10 @@ _OTHERS = "compute it of other operators, or lower the rest of the model alone"
 def refusal(name: str, node: Node, why: str, advice: str, operator: str = "") -> ExportError:
     """The error for a program with an operator that cannot be lowered, at the user's line."""
     place = _line(node)
-    lines = [f"{name} cannot be lowered: {operator or node.target} {why}", *([quote(place)] if place else [])]
+    shown, written = operator or _called(node), _written(node)
+    if _NAMED.fullmatch(shown) and written != shown:
+        shown = f"{shown}, of {written},"
+    lines = [f"{name} cannot be lowered: {shown} {why}", *([quote(place)] if place else [])]
     refused = ExportError("\n".join([*lines, f"  Next step: {advice}."]))
     refused.location = place
     return refused
@@ -192,9 +195,15 @@ def _called(node: Node) -> str:
     return str(node.target).removesuffix(".default")
 
 
+def _written(node: Node) -> str:
+    """The operator of the program that a node came from when that was taken apart, or its own."""
+    sources: list[str] = [str(source.target).removesuffix(".default") for source in node.meta.get("from_node") or ()]
+    return sources[-1] if sources and _NAMED.fullmatch(sources[-1]) else _called(node)
+
+
 def _one_of(nodes: Sequence[Node]) -> str:
     """The operators of a line, of which it is not known which one is meant."""
-    *others, last = dict.fromkeys(_called(node) for node in nodes)
+    *others, last = dict.fromkeys(_written(node) for node in nodes)
     return " or ".join(filter(None, (", ".join(others), last))) if len(others) < _FEW else "an operator of this line"
 
 

@@ -220,7 +220,8 @@ def products(x: torch.Tensor, i: torch.Tensor) -> Any:
     """Of integers: int8 crashes torch-mlir, and its sums of products are those of floats."""
     low = (x * 20).to(torch.int8)
     linear = nn.functional.linear
-    pooled = nn.functional.max_pool2d(x[None], 2, return_indices=True)
+    deep = [nn.functional.max_pool3d(one.reshape(1, 1, 2, 2, 4), 2) for one in (low, i.int().repeat(4) + (1 << 30))]
+    pooled = *nn.functional.max_pool2d(x[None], 2, return_indices=True), *deep
     return (
         low @ low.T,
         linear(low, low, low[:, 0]),
