@@ -160,7 +160,7 @@ _POOLS = "adaptive_max_pool1d adaptive_max_pool2d adaptive_avg_pool1d"
 _DOUBTFUL = {
     "linalg": f"{_NOWHERE} {_POOLS} erfinv linalg_det linalg_slogdet _linalg_det _linalg_slogdet",
     "TOSA": f"{_NOWHERE} {_POOLS} sort topk argmax argmin any.dims Float.Tensor pow.Scalar",
-    "StableHLO": f"{_NOWHERE} {_POOLS} argmax argmin",
+    "StableHLO": f"{_NOWHERE} {_POOLS} argmax argmin diagonal isclose _adaptive_avg_pool3d max_pool2d_with_indices",
 }
 """Operators of torch-mlir's that its passes lower not at all, or not for all inputs."""
 

@@ -311,10 +311,19 @@ def many(x: torch.Tensor, i: torch.Tensor, *_: torch.Tensor) -> Any:
     """And in TOSA, as constants, conversions, and what depends on an order."""
     low, rows = x.flip(0), x.reshape(4, 13)
     orders = x.max(), *rows.min(1), rows.argmax(1), torch.maximum(x, low), x.clamp(10, 200), x.relu()
-    numbers = -x, x // 3, x % (low | 1), x >> (low & 3), rows.cumsum(1), x.long(), x.float().mean(), x.sqrt(), x**0.5
+    numbers = -x, x // 3, x % (low | 1), x >> (low & 3), rows.cumsum(1), x.long(), x.float().mean(), x.sqrt()
     made = (x.float() * 0.9).to(torch.uint8), x.masked_fill(x > low, 1), torch.full_like(x, 7) + x
     added = rows.scatter_add(1, torch.zeros(4, 1, dtype=torch.int64), rows[:, 5:6])
     return *few(x), *orders, *numbers, *made, added, torch.bucketize(x, BYTES[::9])
+
+
+def copied(x: torch.Tensor, *_: torch.Tensor) -> Any:
+    """By itself: what others are refused for takes it along."""
+    return torch.copysign(x.flip(0), x)
+
+
+def rooted(x: torch.Tensor, *_: torch.Tensor) -> Any:
+    return x**0.5
 
 
 @pytest.mark.parametrize(
@@ -322,6 +331,7 @@ def many(x: torch.Tensor, i: torch.Tensor, *_: torch.Tensor) -> Any:
     [
         *((unsigned, "linalg_on_tensors_mlir"), (unsigned, "tosa_mlir"), (crashing, "linalg_on_tensors_mlir")),
         *((few, "linalg_on_tensors_mlir"), (many, "tosa_mlir")),
+        *((copied, "linalg_on_tensors_mlir"), (rooted, "tosa_mlir")),
     ],
 )
 def test_bytes_have_no_sign(model: Any, target: str) -> None:

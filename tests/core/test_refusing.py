@@ -111,6 +111,20 @@ def spectral(x: torch.Tensor) -> Any:
     return torch.linalg.norm(x, 2)
 
 
+def diagonal(x: torch.Tensor) -> Any:
+    return x.diagonal() * 2
+
+
+def near(x: torch.Tensor) -> Any:
+    return torch.isclose(x, x * 2)
+
+
+@pytest.mark.parametrize("model", [diagonal, near])
+def test_what_stablehlo_has_no_form_of_is_refused_before_any_pass(model: Callable[..., Any]) -> None:
+    with pytest.raises(ExportError, match="aten.(diagonal|isclose) has no form in StableHLO here"):
+        irwidget.lower(model, X, to="stablehlo_mlir", timeout=60)
+
+
 @pytest.mark.parametrize(
     ("model", "cause"),
     [
