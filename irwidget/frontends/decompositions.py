@@ -377,16 +377,6 @@ _SOMETIMES: dict[Any, Callable[..., bool]] = {
 """Operators that are taken apart for some arguments only, and whether they are for these."""
 
 
-def _either(first: Callable[..., Any], second: Callable[..., Any]) -> Callable[..., Any]:
-    """The first of two decompositions that takes the arguments."""
-
-    def made(*args: Any, **kwargs: Any) -> Any:
-        found = first(*args, **kwargs)
-        return second(*args, **kwargs) if found is NotImplemented else found
-
-    return made
-
-
 @dataclass(frozen=True)
 class Chosen:
     """The operators of a program that are taken apart."""
@@ -425,6 +415,8 @@ def _whole(language: str, _: int) -> dict[Any, Callable[..., Any]]:
     """All tables; of what is in several, the first that takes the arguments. Made once for as many quantised ones."""
     table = decompositions_wrong.table(language)
     for more in ({**_TABLE, **_quantised()}, decompositions_narrow.table(language)):
-        both = {name: _either(table[name], function) for name, function in more.items() if name in table}
+        both = {
+            name: decompositions_bytes.either(table[name], function) for name, function in more.items() if name in table
+        }
         table = {**table, **more, **both}
     return table

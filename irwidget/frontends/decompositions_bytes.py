@@ -16,6 +16,16 @@ def value_of(x: Any) -> Any:
     return x.meta.get("val") if isinstance(x, torch.fx.Node) else x
 
 
+def either(first: Callable[..., Any], second: Callable[..., Any]) -> Callable[..., Any]:
+    """The first of two decompositions that takes the arguments."""
+
+    def made(*args: Any, **kwargs: Any) -> Any:
+        found = first(*args, **kwargs)
+        return second(*args, **kwargs) if found is NotImplemented else found
+
+    return made
+
+
 def _is_bytes(x: Any) -> bool:
     value = value_of(x)
     return isinstance(value, torch.Tensor) and value.dtype in _BYTES
@@ -73,14 +83,16 @@ def _by_tensor(operator: Any) -> Callable[..., Any]:
 
 
 def _filled(x: Any, number: Any, **how: Any) -> Any:
-    """With a number that a signed byte does not hold."""
-    if not _is_large_byte(x, number, **how):
+    """With a number that a signed byte does not hold, or one alone, which torch-mlir folds to a signed byte."""
+    if not _is_refused_fill(x, number, **how):
         return NotImplemented
     return ((wide(x) & 0) + number).to(torch.uint8)  # a constant would be folded into what it comes from
 
 
-def _is_large_byte(x: Any, number: Any, *, dtype: Any = None, **_: Any) -> bool:
-    return _is_bytes(x) and (dtype or value_of(x).dtype) == torch.uint8 and _is_number(number) and number > 127
+def _is_refused_fill(x: Any, number: Any, *, dtype: Any = None, **_: Any) -> bool:
+    value = value_of(x)
+    unsigned = _is_bytes(x) and (dtype or value.dtype) == torch.uint8
+    return unsigned and _is_number(number) and (number > 127 or not value.dim())
 
 
 def _arange(*limits: Any, dtype: Any = None, **how: Any) -> Any:
@@ -165,7 +177,7 @@ TAKES: dict[Any, Callable[..., bool]] = {
     **dict.fromkeys(_SAME, _of_bytes),
     **dict.fromkeys(SHIFTS, _is_shift_of_bytes),
     aten.sub.Tensor: _is_difference,
-    aten.full_like.default: _is_large_byte,
+    aten.full_like.default: _is_refused_fill,
     aten.arange.start_step: _makes_bytes,
     **dict.fromkeys(_SUMS, _is_integer),
 }

@@ -6,12 +6,15 @@ Most are of unsigned elements that it takes for signed ones: true is -1 there, a
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 
-from irwidget.frontends.decompositions_bytes import value_of, wide
+from irwidget.frontends import decompositions_unsigned
+from irwidget.frontends.decompositions_bytes import either, value_of, wide
+from irwidget.frontends.decompositions_unsigned import How, is_byte
 
 aten: Any = torch.ops.aten
 
@@ -45,25 +48,20 @@ def _overloads(*names: str) -> list[Any]:
     return [getattr(getattr(aten, name), overload) for name in names for overload in ("Tensor", "Scalar")]
 
 
-def _is_byte(x: Any, *_: Any, **__: Any) -> bool:
-    value = value_of(x)
-    return isinstance(value, torch.Tensor) and value.dtype == torch.uint8
-
-
 def _of_bytes(x: Any, y: Any, *_: Any, **__: Any) -> bool:
-    return _is_byte(x) or _is_byte(y)
+    return is_byte(x) or is_byte(y)
 
 
 def _of_byte_and_other(x: Any, y: Any) -> bool:
     """Whether two tensors are compared of which one has bytes."""
-    return isinstance(value_of(y), torch.Tensor) and _is_byte(x) != _is_byte(y)
+    return isinstance(value_of(y), torch.Tensor) and is_byte(x) != is_byte(y)
 
 
 def _orders_wrongly(least: int, largest: int) -> Callable[..., bool]:
     def takes(x: Any, y: Any) -> bool:
         if isinstance(value_of(y), torch.Tensor):
             return _of_byte_and_other(x, y)
-        return _is_byte(x) and not (isinstance(y, int) and least <= y <= largest)
+        return is_byte(x) and not (isinstance(y, int) and least <= y <= largest)
 
     return takes
 
@@ -75,8 +73,8 @@ def _equals_wrongly(*right: torch.dtype) -> Callable[..., bool]:
         if isinstance(value_of(y), torch.Tensor):
             return _of_byte_and_other(x, y) and not {value_of(x).dtype, value_of(y).dtype} & {*right}
         if isinstance(y, float):
-            return _is_byte(x) and y.is_integer() and (-128 <= y < 0 or 128 <= y < 256)
-        return _is_byte(x) and not -128 <= y < 128
+            return is_byte(x) and y.is_integer() and (-128 <= y < 0 or 128 <= y < 256)
+        return is_byte(x) and not -128 <= y < 128
 
     return takes
 
@@ -91,7 +89,7 @@ def _leaves_by_number(x: Any, y: Any, *_: Any, **__: Any) -> bool:
 
 
 def _is_widening(x: Any, *_: Any, dtype: Any = None, **__: Any) -> bool:
-    return _is_byte(x) and dtype != torch.uint8
+    return is_byte(x) and dtype != torch.uint8
 
 
 def _compared(operator: Any, takes: Callable[..., bool]) -> Callable[..., Any]:
@@ -146,12 +144,12 @@ def _its_own(*_: Any) -> None:
 
 
 def _abs(x: Any) -> Any:
-    return x.clone() if _is_byte(x) else NotImplemented
+    return x.clone() if is_byte(x) else NotImplemented
 
 
 def _truth(operator: Any) -> Callable[..., Any]:
     """Of bytes: of whether they are zero."""
-    return lambda x: operator(x != 0).to(torch.uint8) if _is_byte(x) else NotImplemented
+    return lambda x: operator(x != 0).to(torch.uint8) if is_byte(x) else NotImplemented
 
 
 _PRODUCTS = (aten.prod.default, aten.prod.dim_int)
@@ -213,6 +211,30 @@ _WEIGHTS = 6
 """The place of these among the arguments."""
 
 
+_LONGEST = 2048
+
+
+def _is_short(x: Any, dim: int) -> bool:
+    """Whether the numbers along a dimension are floats, and few enough for a table of every pair."""
+    value = value_of(x)
+    if not value.dim():
+        return True
+    length = value.shape[dim]
+    return value.dtype.is_floating_point and isinstance(length, int) and length <= _LONGEST
+
+
+def _log_cumsum_exp(x: Any, dim: int) -> Any:
+    """From the largest so far; of torch-mlir's own the exponentials overflow."""
+    if not _is_short(x, dim):
+        return NotImplemented
+    if not x.dim():
+        return x.clone()
+    place = torch.arange(x.shape[dim], device=x.device)
+    rows = x.movedim(dim, -1).unsqueeze(-2)
+    rows = torch.where(place[None] <= place[:, None], rows, torch.full_like(rows, -math.inf))
+    return torch.logsumexp(rows, -1).movedim(-1, dim)
+
+
 def _mixes_bytes(*given: Any) -> bool:
     """Whether bytes are put beside what is none, and become what it is."""
     kinds = {value_of(one).dtype for one in given}
@@ -258,14 +280,14 @@ def _of_mixed_pair(x: Any, y: Any, **_: Any) -> bool:
 
 
 def _average(operator: Any) -> Callable[..., Any]:
-    return lambda x, *how, dtype=None: operator(wide(x).to(dtype), *how) if _is_byte(x) and dtype else NotImplemented
+    return lambda x, *how, dtype=None: operator(wide(x).to(dtype), *how) if is_byte(x) and dtype else NotImplemented
 
 
 def _max_pool(operator: Any, kind: torch.dtype) -> Callable[..., Any]:
     """Of bytes: as numbers that have a sign, too."""
 
     def made(x: Any, *how: Any) -> Any:
-        if not _is_byte(x):
+        if not is_byte(x):
             return NotImplemented
         values, places = operator(wide(x).to(kind), *how)
         return values.to(torch.int32).to(x.dtype), places
@@ -283,12 +305,12 @@ _PAIRS = (
     *(aten.fmod.Tensor, aten.div.Tensor_mode),
 )
 _MEANS = (aten.mean.default, aten.mean.dim)
-_MOVED: dict[Any, tuple[Callable[..., bool], Callable[..., Any]]] = {
-    **{operator: (_is_byte, _max_pool(operator, kind)) for operator, kind in _POOLS.items()},
+_MOVED: dict[Any, How] = {
+    **{operator: (is_byte, _max_pool(operator, kind)) for operator, kind in _POOLS.items()},
     aten.where.self: (_of_mixed_choice, _where),
     aten.cat.default: (_of_mixed, _cat),
     **{operator: (_of_mixed_pair, _joined(operator)) for operator in _PAIRS},
-    **{operator: (_is_byte, _average(operator)) for operator in _MEANS},
+    **{operator: (is_byte, _average(operator)) for operator in _MEANS},
 }
 """What sees it in all languages that have signed integers only."""
 _SORTS = (aten.sort.default, aten.sort.stable, aten.topk.default, aten.kthvalue.default)
@@ -297,6 +319,7 @@ _TABLE: dict[Any, Callable[..., Any]] = {
     **{operator: _sort(operator) for operator in _SORTS},
     aten.scatter_add.default: _scatter_add,
     aten.scatter_reduce.two: _mean,
+    aten.logcumsumexp.default: _log_cumsum_exp,
     **dict.fromkeys(_INDEX_PUTS, _index_put(_adds_truths)),
     aten.abs.default: _abs,
     **{operator: _truth(operator) for operator in (aten.any.default, aten.all.default)},
@@ -305,15 +328,16 @@ _TAKES: dict[Any, Callable[..., bool]] = {
     **dict.fromkeys(_SORTS, _is_unsigned),
     aten.scatter_add.default: _is_truth,
     aten.scatter_reduce.two: _is_mean_of_integers,
+    aten.logcumsumexp.default: _is_short,
     **dict.fromkeys(_INDEX_PUTS, _adds_truths),
     **dict.fromkeys((aten._embedding_bag.default, aten._embedding_bag_forward_only.default), _has_weights),
-    **dict.fromkeys((aten.abs.default, aten.any.default, aten.all.default), _is_byte),
+    **dict.fromkeys((aten.abs.default, aten.any.default, aten.all.default), is_byte),
 }
 
 
 def _signed(
     comparisons: Mapping[str, Callable[..., bool]], sums: Callable[..., bool], quotients: Callable[..., bool]
-) -> dict[Any, tuple[Callable[..., bool], Callable[..., Any]]]:
+) -> dict[Any, How]:
     """What sees that a byte has no sign, by operator: whether it is taken apart, and how."""
     compared = {operator: takes for name, takes in comparisons.items() for operator in _overloads(name)}
     computed = {
@@ -329,17 +353,36 @@ def _signed(
     }
 
 
+def _both(first: Mapping[Any, How], second: Mapping[Any, How]) -> dict[Any, How]:
+    """The operators of two tables; of one that is in both, the first that takes the arguments."""
+    found = {**first, **second}
+    for operator in first.keys() & second.keys():
+        (one_takes, one), (other_takes, other) = first[operator], second[operator]
+        found[operator] = _any_of(one_takes, other_takes), either(one, other)
+    return found
+
+
+def _any_of(*conditions: Callable[..., bool]) -> Callable[..., bool]:
+    return lambda *given, **named: any(takes(*given, **named) for takes in conditions)
+
+
 _ORDERS = {name: _orders_wrongly(*right) for name, right in _RIGHT.items()}
 _SIGNED = {
-    "": _signed({**_ORDERS, **dict.fromkeys(("eq", "ne"), _equals_wrongly())}, _leaves_by_number, _of_bytes),
-    "TOSA": {
-        **_signed(
-            {**dict.fromkeys(_RIGHT, _of_bytes), **dict.fromkeys(("eq", "ne"), _equals_wrongly(torch.bool))},
-            _leaves_bytes,
-            _divides_wrongly,
-        ),
-        **dict.fromkeys(_INDEX_PUTS, (_adds_narrow, _index_put(_adds_narrow))),
-    },
+    "": _both(
+        _signed({**_ORDERS, **dict.fromkeys(("eq", "ne"), _equals_wrongly())}, _leaves_by_number, _of_bytes),
+        decompositions_unsigned.IN_LINALG,
+    ),
+    "TOSA": _both(
+        {
+            **_signed(
+                {**dict.fromkeys(_RIGHT, _of_bytes), **dict.fromkeys(("eq", "ne"), _equals_wrongly(torch.bool))},
+                _leaves_bytes,
+                _divides_wrongly,
+            ),
+            **dict.fromkeys(_INDEX_PUTS, (_adds_narrow, _index_put(_adds_narrow))),
+        },
+        decompositions_unsigned.IN_TOSA,
+    ),
 }
 """By language; StableHLO has unsigned integers."""
 

@@ -27,7 +27,10 @@ _OTHERS = "compute it of other operators, or lower the rest of the model alone"
 def refusal(name: str, node: Node, why: str, advice: str, operator: str = "") -> ExportError:
     """The error for a program with an operator that cannot be lowered, at the user's line."""
     place = _line(node)
-    lines = [f"{name} cannot be lowered: {operator or node.target} {why}", *([quote(place)] if place else [])]
+    shown, written = operator or _called(node), _written(node)
+    if _NAMED.fullmatch(shown) and written != shown:
+        shown = f"{shown}, of {written},"
+    lines = [f"{name} cannot be lowered: {shown} {why}", *([quote(place)] if place else [])]
     refused = ExportError("\n".join([*lines, f"  Next step: {advice}."]))
     refused.location = place
     return refused
@@ -157,7 +160,7 @@ _POOLS = "adaptive_max_pool1d adaptive_max_pool2d adaptive_avg_pool1d"
 _DOUBTFUL = {
     "linalg": f"{_NOWHERE} {_POOLS} erfinv linalg_det linalg_slogdet _linalg_det _linalg_slogdet",
     "TOSA": f"{_NOWHERE} {_POOLS} sort topk argmax argmin any.dims Float.Tensor pow.Scalar",
-    "StableHLO": f"{_NOWHERE} {_POOLS} argmax argmin",
+    "StableHLO": f"{_NOWHERE} {_POOLS} argmax argmin diagonal isclose _adaptive_avg_pool3d max_pool2d_with_indices",
 }
 """Operators of torch-mlir's that its passes lower not at all, or not for all inputs."""
 
@@ -172,7 +175,7 @@ def is_doubtful(program: ExportedProgram, language: str) -> bool:
     nodes = [node for node in program.graph.nodes if node.op == "call_function"]
     if any(_called(node) in names for node in nodes):
         return True
-    beyond = any(_beyond_tosa(node) or _returns_places(node) for node in nodes)
+    beyond = any(_beyond_tosa(node) or _returns_places(node) or _has_bytes(node) for node in nodes)
     return language == "TOSA" and (is_dynamic(program) or beyond)
 
 
@@ -181,13 +184,26 @@ def _returns_places(node: Node) -> bool:
     return _called(node) == "aten.max_pool2d_with_indices" and any(user.args[1:] == (1,) for user in node.users)
 
 
+def _has_bytes(node: Node) -> bool:
+    """Whether a node takes or makes unsigned integers, constants of which torch-mlir refuses to TOSA."""
+    import torch
+
+    return any(getattr(one.meta.get("val"), "dtype", None) == torch.uint8 for one in (node, *node.all_input_nodes))
+
+
 def _called(node: Node) -> str:
     return str(node.target).removesuffix(".default")
 
 
+def _written(node: Node) -> str:
+    """The operator of the program that a node came from when that was taken apart, or its own."""
+    sources: list[str] = [str(source.target).removesuffix(".default") for source in node.meta.get("from_node") or ()]
+    return sources[-1] if sources and _NAMED.fullmatch(sources[-1]) else _called(node)
+
+
 def _one_of(nodes: Sequence[Node]) -> str:
     """The operators of a line, of which it is not known which one is meant."""
-    *others, last = dict.fromkeys(_called(node) for node in nodes)
+    *others, last = dict.fromkeys(_written(node) for node in nodes)
     return " or ".join(filter(None, (", ".join(others), last))) if len(others) < _FEW else "an operator of this line"
 
 

@@ -220,7 +220,8 @@ def products(x: torch.Tensor, i: torch.Tensor) -> Any:
     """Of integers: int8 crashes torch-mlir, and its sums of products are those of floats."""
     low = (x * 20).to(torch.int8)
     linear = nn.functional.linear
-    pooled = nn.functional.max_pool2d(x[None], 2, return_indices=True)
+    deep = [nn.functional.max_pool3d(one.reshape(1, 1, 2, 2, 4), 2) for one in (low, i.int().repeat(4) + (1 << 30))]
+    pooled = *nn.functional.max_pool2d(x[None], 2, return_indices=True), *deep
     return (
         low @ low.T,
         linear(low, low, low[:, 0]),
@@ -243,8 +244,9 @@ def signs(x: torch.Tensor, i: torch.Tensor) -> Any:
 
 
 def means(x: torch.Tensor, i: torch.Tensor) -> Any:
-    """Of integers: torch-mlir lowers it, to something else."""
-    return i.scatter_reduce(0, i // 2, i - 9, "mean")
+    """Of integers, and sums of exponentials: torch-mlir lowers them, to something else."""
+    summed = torch.logcumsumexp(x * 1000, 1), torch.logcumsumexp(x / 0, 0), x[0, 0].logcumsumexp(0)
+    return i.scatter_reduce(0, i // 2, i - 9, "mean"), *summed
 
 
 def bags(x: torch.Tensor, i: torch.Tensor) -> Any:
@@ -294,13 +296,43 @@ def unsigned(x: torch.Tensor, i: torch.Tensor, f: torch.Tensor) -> Any:
 
 def crashing(x: torch.Tensor, *_: torch.Tensor) -> Any:
     """Also of numbers that are no bytes."""
-    made = x + torch.arange(52, dtype=torch.uint8), torch.full_like(x, 200) * x
+    made = x + torch.arange(52, dtype=torch.uint8), torch.full_like(x, 200) * x, torch.ones_like(x[0])
     return x * -1, x * (x > 9), x // -1, x % 1000, *made
+
+
+def few(x: torch.Tensor, *_: torch.Tensor) -> Any:
+    """Bytes that torch-mlir lowers as numbers with a sign in linalg, too."""
+    signs = torch.copysign(x.flip(0), x), torch.signbit(x), torch.clamp(x, x.flip(0), x | 64)
+    whether = x.reshape(4, 13).all(1), x.reshape(4, 13).any(0)
+    return (x | 1).reciprocal(), nn.functional.pad(x, (1, 1), value=200), *signs, *whether
+
+
+def many(x: torch.Tensor, i: torch.Tensor, *_: torch.Tensor) -> Any:
+    """And in TOSA, as constants, conversions, and what depends on an order."""
+    low, rows = x.flip(0), x.reshape(4, 13)
+    orders = x.max(), *rows.min(1), rows.argmax(1), torch.maximum(x, low), x.clamp(10, 200), x.relu()
+    numbers = -x, x // 3, x % (low | 1), x >> (low & 3), rows.cumsum(1), x.long(), x.float().mean(), x.sqrt()
+    made = (x.float() * 0.9).to(torch.uint8), x.masked_fill(x > low, 1), torch.full_like(x, 7) + x
+    added = rows.scatter_add(1, torch.zeros(4, 1, dtype=torch.int64), rows[:, 5:6])
+    return *few(x), *orders, *numbers, *made, added, torch.bucketize(x, BYTES[::9])
+
+
+def copied(x: torch.Tensor, *_: torch.Tensor) -> Any:
+    """By itself: what others are refused for takes it along."""
+    return torch.copysign(x.flip(0), x)
+
+
+def rooted(x: torch.Tensor, *_: torch.Tensor) -> Any:
+    return x**0.5
 
 
 @pytest.mark.parametrize(
     ("model", "target"),
-    [(unsigned, "linalg_on_tensors_mlir"), (unsigned, "tosa_mlir"), (crashing, "linalg_on_tensors_mlir")],
+    [
+        *((unsigned, "linalg_on_tensors_mlir"), (unsigned, "tosa_mlir"), (crashing, "linalg_on_tensors_mlir")),
+        *((few, "linalg_on_tensors_mlir"), (many, "tosa_mlir")),
+        *((copied, "linalg_on_tensors_mlir"), (rooted, "tosa_mlir")),
+    ],
 )
 def test_bytes_have_no_sign(model: Any, target: str) -> None:
     inputs = BYTES, torch.arange(-100, 420, 10, dtype=torch.int32) | 1, torch.linspace(-20, 300, 52)

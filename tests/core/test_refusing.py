@@ -40,6 +40,14 @@ def effects(x: torch.Tensor) -> Any:
     return torch.linalg.inv(x)
 
 
+def highest(x: torch.Tensor) -> Any:
+    return x.to(torch.uint8).topk(2, 1)
+
+
+def shifted(x: torch.Tensor) -> Any:
+    return x.to(torch.uint8) + torch.tensor(7, dtype=torch.uint8)
+
+
 class Sequence(nn.Module):
     def forward(self, x: torch.Tensor) -> Any:
         return x.reshape(x.shape[0] * x.shape[1], 4).relu()
@@ -70,6 +78,8 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...], Any, str]
     "a sparse constant": (rows, (X,), None, "sparse tensors have no form"),
     "effects": (effects, (X,), None, "linalg.inv raises errors that depend on values"),
     "no elements": (nothing, (X,), None, "has no form in TOSA, which has no tensors of no elements"),
+    "another operator": (highest, (X,), None, "or aten.topk has no form in TOSA (failed to legalize operation"),
+    "bytes that are constants": (shifted, (X,), None, "has no form in TOSA ('tosa.const' op expected same"),
     "float64": (wide, (X,), None, "aten.atan has no form in TOSA, which has no float64"),
     "a size as a value": (Sequence(), (torch.ones(2, 3, 4),), DYNAMIC, "needs sizes as values, and TOSA's shapes are"),
     "a size that a pass asks": (Normed(), (torch.ones(2, 3),), DYNAMIC, " has no form in TOSA with dynamic shapes ("),
@@ -101,12 +111,26 @@ def spectral(x: torch.Tensor) -> Any:
     return torch.linalg.norm(x, 2)
 
 
+def diagonal(x: torch.Tensor) -> Any:
+    return x.diagonal() * 2
+
+
+def near(x: torch.Tensor) -> Any:
+    return torch.isclose(x, x * 2)
+
+
+@pytest.mark.parametrize("model", [diagonal, near])
+def test_what_stablehlo_has_no_form_of_is_refused_before_any_pass(model: Callable[..., Any]) -> None:
+    with pytest.raises(ExportError, match="aten.(diagonal|isclose) has no form in StableHLO here"):
+        irwidget.lower(model, X, to="stablehlo_mlir", timeout=60)
+
+
 @pytest.mark.parametrize(
     ("model", "cause"),
     [
         (static, r"aten\.nonzero_static has no form in linalg here \(aten\.nonzero_static is not lowered\)"),
         (orthogonal, r"aten\.linalg_qr has no form in linalg here"),
-        (spectral, r"aten\._linalg_svd has no operation in torch-mlir"),
+        (spectral, r"aten\._linalg_svd, of aten\.linalg_norm, has no operation in torch-mlir"),
     ],
 )
 def test_what_a_pass_would_stop_at_is_refused_by_its_name(model: Callable[..., Any], cause: str) -> None:
