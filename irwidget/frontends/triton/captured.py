@@ -52,7 +52,7 @@ class CapturedKernel:
         Raises UsageError for what Triton's launchers do not take of what is compiled already.
         """
         try:
-            grid[0], grid[1], grid[2]
+            _ = grid[0], grid[1], grid[2]
         except (TypeError, LookupError):
             raise UsageError(
                 f"{self.name}, compiled, is launched on {grid!r}: here a grid has all three sizes"
