@@ -288,6 +288,12 @@ def packed(kernel: Any, backend: Any, keywords: Mapping[str, Any], bound: Any, f
     )
 
 
+def memory_key(found: Any) -> None:
+    """What a launch is found again by, made of what a binder found. Raises TypeError for constants without a hash."""
+    if hasattr(_module("runtime.jit"), "compute_cache_key"):  # before that, all of it as text
+        hash(tuple(found))
+
+
 def launch_settings(kernel: Any, *, debug: Any) -> dict[str, Any]:
     """The options of a launch that `JITFunction.run` adds: `debug`, and what is to be instrumented (since 3.6)."""
     mode = getattr(knobs().compilation, "instrumentation_mode", None)

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import textwrap
 
+import numpy as np
 import pytest
 import torch
 import triton
@@ -190,6 +191,38 @@ def test_heuristics_choose_constants():
     assert launch.keywords["BLOCK"] == 128
 
 
+BIG, ACROSS = 2**31 - 1, 65535
+# Each raises in Triton's own launcher, too (3.8.0, over a CUDA library that refuses what CUDA documents).
+NO_GRIDS = ((), [], None, 3, (1.5,), (2, 2.0), {2}, "abc", (None,), lambda _: (), lambda _: None)
+REFUSED_GRIDS = {
+    (BIG + 1,): f"Triton's launchers take sizes up to {BIG}",
+    (1, -BIG - 2): f"Triton's launchers take sizes up to {BIG}",
+    (1, ACROSS + 1): f"CUDA launches at most {ACROSS} programs along the second and the third axis",
+    (1, 1, ACROSS + 1): f"CUDA launches at most {ACROSS} programs along the second and the third axis",
+    (-1, -1): "CUDA launches no negative number of programs",
+}
+AGAIN = {
+    ((2,), 1, 1, 8): r"is launched on \(2,\): here a grid has all three sizes",
+    ((1, 1, 1), 1): "takes all arguments by position, and is given no sum_ptr",
+    ((1, 1, 1), 1.5, 1, 8): r"compiled for b_ptr: \*fp32, which is not made of a float",
+    ((1, 1, 1), 1, 1, "8"): "compiled for length: i32, which is not made of a str",
+}
+
+
+class _At:
+    """An object with an address."""
+
+    def __init__(self, address):
+        self.address, self.dtype = address, torch.float32
+
+    def data_ptr(self):
+        return self.address
+
+
+def _compiled(x):
+    return add_kernel[(1,)](x, x, x, 64, BLOCK=64)
+
+
 @pytest.mark.parametrize(
     ("launch", "message"),
     [
@@ -198,7 +231,15 @@ def test_heuristics_choose_constants():
         (lambda x: add_kernel[(1,)](x, x, x, object(), BLOCK=64), "failed to specialize argument of type: object"),
         (lambda x: add_kernel[(1,)](x, x, x, 64, BLOCK=64, num_ctas=2), "num_ctas > 1 requires"),
         (lambda x: add_kernel[(1,)](x, x, x, 64, BLOCK=64, maxnreg=1j), "cannot be launched with maxnreg=1j"),
-        (lambda x: add_kernel[(1.5,)](x, x, x, 64, BLOCK=64), r"launched on \(1.5,\), which is no grid"),
+        (lambda x: add_kernel[(1,)](x, x, x, 64, BLOCK=64, ir_override="/a.ttir"), "irwidget does not follow"),
+        (lambda x: add_kernel[(1,)](x, x, x, 64, BLOCK=64, foo=None), "no launch option 'foo'"),
+        (lambda x: add_kernel[(1,)](x, x, "*fp32", 64, BLOCK=64), "failed to specialize argument of type: str"),
+        (lambda x: add_kernel[(1,)](x, x, x, tl.constexpr([64]), BLOCK=64), "unhashable type: 'list'"),
+        (lambda x: add_kernel[(1,)](x, x, _At(1.5), 64, BLOCK=64), "an integer is required"),
+        (lambda x: add_kernel[(1,)](x, x, x.to_sparse(), 64, BLOCK=64), "a sparse_coo tensor has more than one"),
+        *((lambda x, g=g: add_kernel[g](x, x, x, 64, BLOCK=64), "which is no grid") for g in NO_GRIDS),
+        *((lambda x, g=g: add_kernel[g](x, x, x, 64, BLOCK=64), said) for g, said in REFUSED_GRIDS.items()),
+        *((lambda x, a=args: _compiled(x)[a[0]](x, *a[1:]), said) for args, said in AGAIN.items()),
     ],
 )
 def test_wrong_arguments_name_the_line_that_launches(launch, message):
@@ -207,39 +248,50 @@ def test_wrong_arguments_name_the_line_that_launches(launch, message):
     assert "test_capture.py" in str(caught.value)
 
 
-BIG, ACROSS = 2**31 - 1, 65535
-
-
 def test_a_grid_that_does_not_run_is_said_at_its_line():
     """The kernel is lowered all the same."""
+    wrapped = "Triton multiplies the sizes in 32 bits, and comes to no program: nothing runs"
     wrong = {
-        (BIG + 1,): f"a size is at most {BIG}: the launch would fail",
         (4, -1): "a size is negative: nothing runs",
         (0, 7): "which has no program: nothing runs",
-        (
-            1,
-            1,
-            ACROSS + 1,
-        ): f"CUDA launches at most {ACROSS} programs along the second and the third axis: nothing runs",
-        (1, 2, 3, 4): "Triton heeds the first three sizes",
+        (ACROSS + 1, 2**15): wrapped,
+        (1, 2, 3, None): "Triton heeds the first three sizes",
     }
+    fine = ((BIG, 1, ACROSS), (1,), [2], np.array([2, 3]), torch.tensor([3]), (np.int64(2), True), b"a")
 
     def cell():
         x = torch.rand(64)
-        for grid in ((BIG, ACROSS, ACROSS), (1,), *wrong):
+        for grid in (*fine, *wrong):
             add_kernel[grid](x, x, x, 64, BLOCK=64)
-        add_kernel[(1, 2, 3, 4)](x, x, x, 64, BLOCK=32)
+        add_kernel[(1, 2, 3, None)](x, x, x, 64, BLOCK=tl.constexpr(32), num_warps=tl.constexpr(2))
+        add_kernel.warmup(x, x, x, 64, BLOCK=16, grid=None)
 
     launches = frontend.capture(cell, "sm_80")
     line = cell.__code__.co_firstlineno + 3
     assert [(str(note.location), note.severity, note.message) for note in launches.diagnostics] == [
         (f"{__file__}:{line}", "warning", f"add_kernel is launched on {grid}: {said}") for grid, said in wrong.items()
     ]
-    assert [launch.grid for launch in launches] == [(BIG, ACROSS, ACROSS), (1, 2, 3)]
-    amd = frontend.capture(cell, "gfx942")
-    assert [note.message for note in amd.diagnostics] == [
-        note.message for note in launches.diagnostics if "CUDA" not in note.message
+    assert [launch.grid for launch in launches] == [(BIG, 1, ACROSS), (1, 2, 3), None]
+    amd = [note.message.partition(": ")[2] for note in frontend.capture(cell, "gfx942").diagnostics]
+    assert amd == [
+        "a size is negative, of which HIP makes a large number",
+        "which has no program: nothing runs",
+        "Triton heeds the first three sizes",
     ]
+
+
+def test_a_kernel_whose_grid_is_refused_is_kept():
+    with pytest.raises(UsageError, match="no grid"), frontend.recording("sm_80") as launches:
+        add_kernel[()](*[torch.rand(64)] * 3, 64, BLOCK=64)
+    assert [(launch.name, launch.grid) for launch in launches] == [("add_kernel", None)]
+
+
+def test_what_is_compiled_runs_with_the_constants_that_it_is_compiled_for():
+    with frontend.recording("sm_80"):
+        a, out = torch.ones(64, device="cuda"), torch.zeros(64, device="cuda")
+        add_kernel[(1,)](a, a, out, 8, BLOCK=16)[(1, 1, 1)](a, a, out, 64, 64)
+        written = out.tolist()
+    assert written == [2.0] * 16 + [0.0] * 48
 
 
 def test_a_cell_without_a_launch_is_told_what_it_could_launch():

@@ -252,7 +252,7 @@ def test_bank_conflicts_are_as_many_as_triton_says(capsys, pair):
         *(layouts.layout(kind) for kind in (memory((64, 64), shared, "f32"), tensor((64, 64), blocked, "f32")))
     )
     assert {access.kind for access in load.code.accesses} == {"load"}
-    launch = frontend.launch_of(count_conflicts, *reader, swizzle, arch="sm_80")
+    launch = frontend.launch_of(count_conflicts, *map(tuple, reader), swizzle, arch="sm_80")
     launch.compiled()
     theirs = int(re.search(r"conflicts (\d+)", capsys.readouterr().out)[1])
     # Triton counts for one instruction and one group of lanes that is served at once; here all are added up.

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
+from irwidget.errors import UsageError
 from irwidget.frontends.triton.compiling import asm, binary_facts, captured_metadata
 from irwidget.frontends.triton.failures import NotExecuted
 from irwidget.frontends.triton.gpu import forget_all
 from irwidget.frontends.triton.launch import Launch
 from irwidget.frontends.triton.specialization import Specialization
+
+
+def _fits(kind: Any, value: Any) -> bool:
+    """Whether Triton's launchers make an argument of this type of a value; they look at nothing else of it."""
+    if not isinstance(kind, str) or kind.startswith("tensordesc"):
+        return True
+    if kind.startswith("*"):
+        return value is None or isinstance(value, int) or hasattr(value, "data_ptr")
+    return hasattr(value, "__index__") or (kind[0] not in "iu" and hasattr(value, "__float__"))
 
 
 class CapturedKernel:
@@ -32,7 +41,31 @@ class CapturedKernel:
         self.function = self.module = self.packed_metadata = None
 
     def __getitem__(self, grid: Any) -> Callable[..., None]:
-        return partial(self._again, self, grid)
+        def runner(*args: Any, stream: Any = None) -> None:
+            self._again(self, grid, self._taken(grid, args))
+
+        return runner
+
+    def _taken(self, grid: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What runs on the arguments: the constants are those that it is compiled for, whatever is given.
+
+        Raises UsageError for what Triton's launchers do not take of what is compiled already.
+        """
+        try:
+            _ = grid[0], grid[1], grid[2]
+        except (TypeError, LookupError):
+            raise UsageError(
+                f"{self.name}, compiled, is launched on {grid!r}: here a grid has all three sizes"
+            ) from None
+        kinds = self._special.signature
+        needed = [name for name, kind in kinds.items() if kind != "constexpr"]
+        given = dict(zip(kinds, args, strict=False))
+        if missing := next((name for name in needed if name not in given), ""):
+            raise UsageError(f"{self.name}, compiled, takes all arguments by position, and is given no {missing}")
+        if odd := next((name for name in needed if not _fits(kinds[name], given[name])), ""):
+            kind = type(given[odd]).__name__
+            raise UsageError(f"{self.name} is compiled for {odd}: {kinds[odd]}, which is not made of a {kind}")
+        return tuple(given[name] if name in needed else value for name, value in self._special.bound.items())
 
     def run(self, *args: Any, **kwargs: Any) -> None:
         """Launches nothing: there is no GPU. Raises NotExecuted where tensors have values."""

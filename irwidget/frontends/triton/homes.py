@@ -96,7 +96,7 @@ class Homes:
 
     def _follows(self, value: Any) -> bool:
         if self._fake:
-            return isinstance(value, FakeTensor)
+            return isinstance(value, FakeTensor) and value.layout is torch.strided
         return type(value) in (torch.Tensor, torch.nn.Parameter) and value.layout is torch.strided
 
     def _memory(self, value: Any) -> Memory | None:

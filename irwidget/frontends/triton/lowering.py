@@ -9,10 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 from irwidget.errors import UsageError, near
+from irwidget.frontends.triton import grids
 from irwidget.frontends.triton.compiling import TARGETS, default_arch, lower_launch, sources, stages, tools
 from irwidget.frontends.triton.inside import BigPasses
 from irwidget.frontends.triton.launch import Launch
 from irwidget.frontends.triton.recorder import recording
+from irwidget.frontends.triton.stand_ins import named_type
 from irwidget.toolchain import triton_passes
 from irwidget.toolchain.language import require_unicode
 from irwidget.toolchain.run import Options, Source
@@ -76,10 +78,25 @@ def launch_of(
     if isinstance(obj, Launch):
         return obj
     run = run or Options()
+    grid = (1,) if grid is None else grid
+    typed, keywords = _typed(obj, args, keywords, grid)
     with recording(arch, seconds=run.timeout, memory=run.memory, values=values) as launches:
         launches.later = not compiles
-        obj.run(*args, grid=grid or (1,), warmup=not values, **keywords)
+        obj.run(*typed, grid=grid, warmup=not values, **keywords)
     return select(launches, config)[0]
+
+
+def _typed(obj: Any, args: Sequence[Any], keywords: Mapping[str, Any], grid: Any) -> tuple[list[Any], dict[str, Any]]:
+    """Arguments, those that are types given as text among them. Raises UsageError for what is no grid."""
+    kernel = obj
+    while not hasattr(kernel, "params"):
+        kernel = kernel.fn
+    if not callable(grid):
+        grids.dimensions(kernel, grid)
+    constants = {param.name for param in kernel.params if param.is_constexpr}
+    names = [*kernel.arg_names, *[""] * len(args)]
+    typed = [one if name in constants else named_type(one) for name, one in zip(names, args, strict=False)]
+    return typed, {name: one if name in constants else named_type(one) for name, one in keywords.items()}
 
 
 def select(launches: Sequence[Launch], config: str | int | None = None) -> list[Launch]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import reprlib
 import sys
 import time
 from collections.abc import Callable, Generator, Mapping
@@ -102,18 +104,24 @@ class Launches(list[Launch]):
         self.remark(reason)
         self.references.doubted(reason)
 
-    def note(self, kernel: Any, args: tuple[Any, ...], grid: Any, kwargs: Mapping[str, Any]) -> CapturedKernel:
+    def note(
+        self, kernel: Any, args: tuple[Any, ...], grid: Any, kwargs: Mapping[str, Any], *, warmup: bool = False
+    ) -> CapturedKernel:
         """Note a launch; compiles it to TTIR, so that an error is raised at the line that launches.
 
-        Raises what `Launch.compiled` raises.
+        Raises what `Launch.compiled` raises, then, as Triton does, UsageError for what is no grid, of which
+        a `warmup` makes no use.
         """
         arguments = tuple(stand_in(value) for value in args)
         keywords = {name: stand_in(value) for name, value in kwargs.items()}
         special = specialize(kernel, arguments, keywords, self.arch)
         named = dict(zip(kernel.arg_names, args, strict=False)) | dict(kwargs)
         bound = {name: named.get(name, value) for name, value in special.bound.items()}
-        shape: Any = grid(bound) if callable(grid) else grid
-        self._grid = self._on(kernel, shape)
+        self._grid, refused = None, None
+        try:
+            self._grid = self._on(kernel, grid(bound) if callable(grid) else grid)
+        except Exception as error:  # also one of the user's own function
+            refused = None if warmup else error
         if special.key not in self._seen:
             launch = Launch(
                 kernel,
@@ -133,19 +141,23 @@ class Launches(list[Launch]):
             self._seen[special.key] = CapturedKernel(launch, special, self.again)
         captured = self._seen[special.key]
         self._met[special.key] = captured.launch
+        if refused is not None:
+            raise refused
         return captured
 
-    def again(self, captured: CapturedKernel, grid: Any, *args: Any, **kwargs: Any) -> None:
+    def again(self, captured: CapturedKernel, grid: Any, args: tuple[Any, ...]) -> None:
         """A launch of what another one has returned: `kernel[grid](*args)`."""
         self._grid = self._on(captured.launch.kernel, grid)
-        self.do(captured, captured.launch.kernel, args, kwargs)
+        self.do(captured, captured.launch.kernel, args, {})
 
-    def _on(self, kernel: Any, grid: Any) -> tuple[int, ...] | None:
+    def _on(self, kernel: Any, grid: Any) -> tuple[int, ...]:
         """The grid that Triton launches, and a note where that does not run. Raises UsageError for what is none."""
         sizes = grids.dimensions(kernel, grid)
-        if sizes and (said := grids.trouble(self.arch, sizes)):
-            self.remark(f"{kernel.__name__} is launched on {sizes}: {said}", "warning")
-        return sizes and sizes[:3]
+        said = grids.trouble(kernel, self.arch, sizes)
+        if said or len(grid) > len(sizes):
+            told = said or "Triton heeds the first three sizes"
+            self.remark(f"{kernel.__name__} is launched on {reprlib.repr(grid)}: {told}", "warning")
+        return sizes
 
     def do(self, captured: CapturedKernel, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """What was noted last happens: now where tensors have values, when they are read where they have none."""
@@ -347,10 +359,11 @@ def require_launch(launches: Launches, namespace: Mapping[str, object]) -> None:
 def _run(launches: Launches, original: Callable[..., Any]) -> Callable[..., Any]:
     """JITFunction.run that notes the launch."""
 
+    @functools.wraps(original)
     def run(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
         for hook in kernel.pre_run_hooks:
             hook(*args, **kwargs)
-        captured = launches.note(kernel, args, grid, kwargs)
+        captured = launches.note(kernel, args, grid, kwargs, warmup=warmup)
         if not warmup:
             launches.do(captured, kernel, args, kwargs)
         return captured
@@ -361,8 +374,9 @@ def _run(launches: Launches, original: Callable[..., Any]) -> Callable[..., Any]
 def _run_on_gpu(launches: Launches, original: Callable[..., Any]) -> Callable[..., Any]:
     """JITFunction.run that notes the launch and launches."""
 
+    @functools.wraps(original)
     def run(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
-        launches.note(kernel, args, grid, kwargs)
+        launches.note(kernel, args, grid, kwargs, warmup=warmup)
         return original(kernel, *args, grid=grid, warmup=warmup, **kwargs)
 
     return run

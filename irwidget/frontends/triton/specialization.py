@@ -79,21 +79,21 @@ def specialize(kernel: Any, arguments: Iterable[Any], keywords: Mapping[str, Any
     """
     settings = triton_settings.current()
     backend = backend_of(arch)
-    constexprs = {param.name for param in kernel.params if param.is_constexpr}
     positional = list(arguments)
     named = {name: value if name in kernel.arg_names else _option(value) for name, value in keywords.items()}
     typed: dict[str, TypeName] = {}
     for i, (param, value) in enumerate(zip(kernel.params, positional, strict=False)):
         if isinstance(value, TypeName):
-            positional[i] = value.type if param.name in constexprs else _dummy(param.name, value, typed)
+            positional[i] = _dummy(param.name, value, typed)
     for name, value in named.items():
         if isinstance(value, TypeName):
-            named[name] = value.type if name in constexprs else _dummy(name, value, typed)
+            named[name] = _dummy(name, value, typed)
     options = triton_private.launch_settings(kernel, debug=named.pop("debug", None))
     given = {name: value for name, value in named.items() if name not in kernel.arg_names and value is not None}
     binder = triton_private.binder(kernel, backend)
     try:
         bound, found, rest = binder(*positional, **{**named, **options})
+        triton_private.memory_key(found)
     except TypeError as error:
         raise UsageError(_wrong_arguments(kernel, error)) from None
     except Exception as error:  # of some types Triton says that it does not take them, of others what it did not find
@@ -105,7 +105,7 @@ def specialize(kernel: Any, arguments: Iterable[Any], keywords: Mapping[str, Any
         json.dumps(given)  # as steps have them
         packed = triton_private.packed(kernel, backend, {**named, **options}, bound, found, rest)
     except KeyError as error:
-        unknown = next((name for name in given if name in str(error)), "")
+        unknown = next((name for name in named if f" {name} " in str(error)), "")
         known = [*kernel.arg_names, *vars(backend.parse_options({}))]
         raise UsageError(
             f"{kernel.__name__} has no argument and {arch.name} no launch option {unknown!r}. {near(unknown, known)}"
@@ -116,6 +116,9 @@ def specialize(kernel: Any, arguments: Iterable[Any], keywords: Mapping[str, Any
         raise UsageError(_odd_options(kernel, arch, given, error)) from None
     if options["debug"]:
         given["debug"] = True
+    if path := given.get("ir_override"):
+        said = "irwidget does not follow IR that Triton takes from files. Leave it out, or lower the text of the file"
+        raise UsageError(f"{kernel.__name__} is launched with ir_override={path!r}: {said}")
     complete, signature, constants, attributes = packed
     chosen = _chosen(backend, complete, given)
     return Specialization(kernel, arch, signature, constants, attributes, complete, given, bound, chosen, settings)
@@ -132,7 +135,9 @@ def _chosen(backend: Any, complete: Any, given: Mapping[str, Any]) -> dict[str, 
 
 
 def _option(value: Any) -> Any:
-    """A launch option as a value of Python's own, where it is a scalar of NumPy's."""
+    """A launch option as a value of Python's own, where it is a scalar of NumPy's or a constexpr."""
+    kind, inner = triton_private.expression(value) or ("", None)
+    value = inner if kind == "constexpr" else value
     return value.item() if isinstance(value, np.generic) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
 
 

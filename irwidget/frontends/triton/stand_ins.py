@@ -61,10 +61,11 @@ def _pointer(tensor: torch.Tensor) -> Pointer:
     )
 
 
-def _type_name(text: str) -> Any:
-    match = _TYPE_NAME.match(text.strip())
+def named_type(argument: Any) -> Any:
+    """What stands for an argument whose type is given as text (`"*fp16:16"`); others are as they are."""
+    match = _TYPE_NAME.match(argument.strip()) if isinstance(argument, str) else None
     if match is None:
-        return text
+        return argument
     return 1 if match[2] == "1" else TypeName(match[1], "D" if match[2] else "")
 
 
@@ -84,8 +85,6 @@ def _reduced(argument: Any) -> Any:
             kind = str(argument.layout).removeprefix("torch.")
             raise UsageError(f"Triton's kernels take the memory of a tensor, and a {kind} tensor has more than one")
         return _pointer(argument)
-    if isinstance(argument, str):
-        return _type_name(argument)
     if isinstance(argument, tuple):
         items = [_reduced(item) for item in argument]
         return type(argument)(*items) if hasattr(argument, "_fields") else tuple(items)
@@ -95,7 +94,7 @@ def _reduced(argument: Any) -> Any:
         return reduced
     if hasattr(argument, "data_ptr") and hasattr(argument, "dtype"):
         nbytes = argument.ptr_range() if hasattr(argument, "ptr_range") else 1 << 40
-        return Pointer(argument.dtype, int(argument.data_ptr()), nbytes)
+        return Pointer(argument.dtype, argument.data_ptr(), nbytes)
     return argument
 
 
