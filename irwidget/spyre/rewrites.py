@@ -90,12 +90,13 @@ def _name_matmul(node: Node) -> None:
     """
     note = dict(custom(node))
     a, b = (_rank(arg) for arg in node.args[:2])
+    note["convolution"] = "conv" in str(note.get("origin"))
     if note.get("origin") == "matmul":
         note["origin"] = "mm" if (a, b) == (2, 2) else "bmm" if (a, b) == (3, 3) else ""
         if a >= 3 and b == 2:
             note["shared_weight"] = True
     elif a >= 4 and b >= 4 and node.meta["val"].shape[0] > 1:
-        note["origin"], note["of"] = "", note.get("origin", "")
+        note["origin"] = ""
     if a >= 3 and b >= 3 and not note.get("shared_weight"):
         note["expands"] = True
     node.meta["custom"] = note
