@@ -164,9 +164,8 @@ def _stick_dim(graph: Graph, op: Op, written: bool) -> str:
     """Along which dim of the tensor that is read its sticks run, or those of the result."""
     read = op.tensor_reads[0]
     source = graph.buffers[read.buffer]
-    device = graph.buffers[op.target].device if written else source.device
     coordinates = graph.write_coordinates(op) if written else graph.read_coordinates(op, read)
-    variable = stick_of(coordinates, device.elements_per_stick).variable
+    variable = stick_of(coordinates, source.device.elements_per_stick).variable
     if variable is None:
         return "no dim"
     step = read.index.step(variable)
