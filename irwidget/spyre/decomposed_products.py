@@ -46,20 +46,32 @@ def _matmul(a: Tensor, b: Tensor) -> Tensor:
     b = b.unsqueeze(-1) if column else b
     if max(a.dim(), b.dim()) > 3 and min(a.dim(), b.dim()) > 2:
         batch = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-        a, b = (_collapsible(x.expand(*batch, *x.shape[-2:])) for x in (a, b))
+        a, b = _spread(a, batch), _spread(b, batch)
     y = ops().matmul(a, b)
     if row:
         y = y.squeeze(-2)
     return y.squeeze(-1) if column else y
 
 
-def _collapsible(x: Tensor) -> Tensor:
-    """Upstream's bmm takes the batch dims as one; what no view can make one is copied first."""
-    batch = [(n, s) for n, s in zip(x.shape[:-2], x.stride()[:-2], strict=True) if n != 1]
-    if all(outer == n * s for (_, outer), (n, s) in pairwise(batch)):
+def _spread(x: Tensor, batch: torch.Size) -> Tensor:
+    """Matrices for all batches. Upstream's bmm takes the batch dims as one; what no view can make one is copied."""
+    shape, missing = (*batch, *x.shape[-2:]), len(batch) + 2 - x.dim()
+    given = [(1, 0)] * missing + list(zip(x.shape[:-2], x.stride()[:-2], strict=True))
+    steps = [(n, s if n == m else 0) for n, (m, s) in zip(batch, given, strict=True) if n != 1]
+    copied = any(outer != n * s for (_, outer), (n, s) in pairwise(steps))
+    if x.shape != shape:
+        with fx_traceback.annotate(_origin("expand") if copied else {}):
+            x = x.expand(shape)
+    if not copied:
         return x
-    with fx_traceback.annotate({"aten": "expand"}):
+    with fx_traceback.annotate({"aten": "expand", **_origin("clone")}):
         return x.clone(memory_format=torch.contiguous_format)
+
+
+def _origin(name: str) -> dict[str, str]:
+    """The name of a part of a matmul, which is taken apart before all others; in another op it has that one's."""
+    current = fx_traceback.current_meta.get("custom") or {}
+    return {"origin": name} if current.get("origin") == "matmul" else {}
 
 
 @decomposes("_scaled_mm")
@@ -110,7 +122,7 @@ def _attention(
     root = math.sqrt(1.0 / math.sqrt(q.shape[-1]) if scale is None else scale)
     heads = q.shape[-3]
     q = q * root
-    q = _collapsible(q) if q.dim() > 3 else q
+    q = _spread(q, q.shape[:-2]) if q.dim() > 3 else q
     grouped = enable_gqa and heads != k.shape[-3]
     with fx_traceback.annotate({"aten": "mul"}):
         k = ops().scaled(k, root) if grouped else k * root

@@ -45,7 +45,7 @@ class Division:
     """The cost model's candidates, cheapest first."""
     cores: int = 1
     idle: str = ""
-    """Why cores stay idle, when some do."""
+    """Why cores stay idle, when some do, by the splits that are planned; `reasons` has those that are kept."""
     warnings: tuple[str, ...] = ()
 
 
@@ -148,18 +148,19 @@ def _finish(
         source,
         candidates,
         used,
-        _idle(units, splits, committed, used, cores),
+        idle_text(units, splits, committed, used, cores),
         warnings,
     )
 
 
-def _idle(
+def idle_text(
     units: Mapping[str, int],
     splits: Mapping[str, int],
     committed: Mapping[str, int],
     used: int,
     cores: int,
 ) -> str:
+    """Why `cores` - `used` cores have nothing to do; empty when all have."""
     if used == cores:
         return ""
     parts = [f"{v}: {n} units, split {splits.get(v, 1)}" for v, n in units.items()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import getitem
 from typing import Any
 
 import torch
@@ -95,6 +96,9 @@ class LoopBuilder:
     # -- ops ---------------------------------------------------------------------------------
 
     def origin(self, node: Node) -> str:
+        """The operator that a kernel's name says for the node; a part of several values goes by what made them."""
+        if node.target is getitem:
+            node = node.all_input_nodes[0]
         note = custom(node)
         return note["origin"] if "origin" in note else packet(node)
 

@@ -295,7 +295,7 @@ class _Lowering(LoopBuilder):
                     Index(tuple(s for s in steps if s[1]), view.offset),
                     dtype=view.dtype,
                     direct=operand.direct and bool(note.get("expands")),
-                    rank=len(view.size if "conv" in str(note.get("origin")) else self.buffers[view.buffer].size),
+                    rank=len(view.size if note.get("convolution") else self.buffers[view.buffer].size),
                 )
             )
         n_last, k_size = size[-1], a.view.size[-1]

@@ -16,7 +16,7 @@ from irwidget.spyre.ir import Buffer, Op
 from irwidget.spyre.kernel import SpyreKernel
 from irwidget.spyre.options import LAYOUT_SOLVERS, RESTICKIFY_SOLVERS
 from irwidget.spyre.program import SpyreProgram
-from irwidget.spyre.reasons import in_words, reasons
+from irwidget.spyre.reasons import idle_cores, in_words, reasons
 from irwidget.spyre.tiles import TensorTile, TiledOp, TiledTensor
 
 CANDIDATES = 8
@@ -51,7 +51,7 @@ def picture(program: SpyreProgram) -> dict[str, Any]:
     timed = program.estimate()
     times = {op.op: op for op in timed.ops}
     divisions = {d.op: d for d in program.divisions}
-    why = reasons(program)
+    why, idle = reasons(program), idle_cores(program)
     ops: list[dict[str, Any]] = []
     cut: _Cut = {}
     kernels: list[dict[str, Any]] = []
@@ -65,7 +65,15 @@ def picture(program: SpyreProgram) -> dict[str, Any]:
             made = tiled[id(spec)]
             ops.append(
                 _op(
-                    program, made, number, positions, files, divisions.get(spec.source), cut, times[spec.source].traffic
+                    program,
+                    made,
+                    number,
+                    positions,
+                    files,
+                    divisions.get(spec.source),
+                    cut,
+                    times[spec.source].traffic,
+                    idle.get(spec.source, ""),
                 )
                 | {"why": why.get(spec.source, []), "time": time_of(times[spec.source])}
             )
@@ -151,6 +159,7 @@ def _op(
     division: Division | None,
     cut: _Cut,
     bytes_of: Traffic,
+    idle: str,
 ) -> dict[str, Any]:
     op, spec, plan = made.op, made.spec, made.plan
     mark = "restickify" if spec.op == "ReStickifyOpHBM" else ""
@@ -158,8 +167,9 @@ def _op(
     names = dict(op.dims)
     tiled_by = {loop.variable: loop.count for loop in op.loops if loop.variable}
     dims: list[dict[str, Any]] = []
-    for symbol, (size, split) in spec.iteration_space.items():
+    for symbol, (size, _) in spec.iteration_space.items():
         label, v = plan.labels[symbol], symbols.get(symbol, "")
+        split = plan.splits[label]  # a restickify's padded dim loses what the OpSpec says
         dims.append(
             {
                 "symbol": symbol,
@@ -189,7 +199,7 @@ def _op(
             "device": bytes_of.taken,
             "lx": bytes_of.lx,
         },
-        "division": _division(division) if division is not None else None,
+        "division": _division(division, idle) if division is not None else None,
     }
 
 
@@ -235,7 +245,7 @@ def _tile(tile: TensorTile) -> dict[str, Any]:
     }
 
 
-def _division(made: Division) -> dict[str, Any]:
+def _division(made: Division, idle: str) -> dict[str, Any]:
     candidates = [
         {
             "splits": dict(c.splits),
@@ -251,7 +261,7 @@ def _division(made: Division) -> dict[str, Any]:
     ]
     return {
         "source": made.source,
-        "idle": made.idle,
+        "idle": idle,
         "candidates": candidates,
         "count": len(made.candidates),
         "units": dict(made.units),

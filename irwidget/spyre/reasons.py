@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from math import prod
 
 from irwidget.spyre.coordinates import stick_of
-from irwidget.spyre.division import Division
+from irwidget.spyre.division import Division, idle_text
 from irwidget.spyre.ir import Graph, Op, users
 from irwidget.spyre.opfuncs import LX_ATEN_OPS
-from irwidget.spyre.opspec import OpSpec
 from irwidget.spyre.program import SpyreProgram
 from irwidget.spyre.tiles import TiledOp
 
@@ -27,18 +27,25 @@ _SOURCES = {
 
 def reasons(program: SpyreProgram) -> Mapping[str, list[Reason]]:
     """Op name -> why it is split so, why cores are idle, where its result lies, and what it restickifies."""
-    specs = {spec.source: spec for kernel in program.kernels for spec in kernel.specs}
-    labels = {made.op.name: _labels(made) for _, made in program.tiled}
+    tiled = {made.op.name: made for _, made in program.tiled}
+    labels = {name: _labels(made) for name, made in tiled.items()}
     divisions = {d.op: d for d in program.divisions}
     readers = users(program.graph)
     return {
         op.name: [
             {"about": one["about"], "text": in_words(one["text"], labels.get(op.name, {}))}
-            for one in _of(program, op, specs.get(op.name), divisions.get(op.name), readers)
+            for one in _of(program, op, tiled.get(op.name), divisions.get(op.name), readers)
         ]
         for op in program.graph.ops
         if op.computed
     }
+
+
+def idle_cores(program: SpyreProgram) -> Mapping[str, str]:
+    """Op name -> why some of its cores have nothing to do, for the ops that leave some idle."""
+    tiled = {made.op.name: made for _, made in program.tiled}
+    said = {d.op: _idle(program, d, tiled.get(d.op)) for d in program.divisions}
+    return {op: in_words(text, _labels(tiled[op]) if op in tiled else {}) for op, text in said.items() if text}
 
 
 def _labels(made: TiledOp) -> dict[str, str]:
@@ -68,27 +75,51 @@ _MISMATCH = re.compile(r"core division mismatch with (\w+) \((\w+)\)")
 def _of(
     program: SpyreProgram,
     op: Op,
-    spec: OpSpec | None,
+    made: TiledOp | None,
     division: Division | None,
     readers: Mapping[str, list[Op]],
 ) -> Iterator[Reason]:
     if division is not None:
-        yield _split(op, division)
-        if division.idle:
-            yield {"about": "cores", "text": division.idle}
+        yield _split(op, division, made)
+        idle = _idle(program, division, made)
+        if idle:
+            yield {"about": "cores", "text": idle}
         for warning in division.warnings:
             yield {"about": "cores", "text": warning}
     yield {"about": "placement", "text": _placement(program, op)}
-    if spec is not None and spec.op == "ReStickifyOpHBM" and not program.recorded:
+    if made is not None and made.spec.op == "ReStickifyOpHBM" and not program.recorded:
         yield {"about": "restickify", "text": _restickify(program, op, readers.get(op.target, []))}
 
 
-def _split(op: Op, division: Division) -> Reason:
-    splits = {v: n for v, n in op.splits if n > 1}
-    how = " x ".join(f"{v} over {n}" for v, n in splits.items()) or "nothing is split"
+def kept_splits(op: Op, made: TiledOp | None) -> dict[str, int]:
+    """Loop variable -> into how many parts the emitted op divides it; as planned where no op is emitted."""
+    planned = dict(op.splits)
+    if made is None:
+        return planned
+    plan = made.plan
+    parts = {v: [plan.splits[plan.labels[s]] for s in symbols] for v, symbols in made.spec.segments.items()}
+    return {v: prod(parts[v]) if v in parts else n for v, n in planned.items()}
+
+
+def _idle(program: SpyreProgram, division: Division, made: TiledOp | None) -> str:
+    """By the splits that the emitted op has; empty when all cores are busy."""
+    if made is None or division.source == "none":
+        return division.idle
+    splits = kept_splits(made.op, made)
+    return idle_text(division.units, splits, division.committed, made.plan.cores, program.options.cores)
+
+
+def _split(op: Op, division: Division, made: TiledOp | None) -> Reason:
+    planned = {v: n for v, n in op.splits if n > 1}
+    kept = kept_splits(op, made)
+    how = " x ".join(f"{v} over {kept[v]}" for v in planned if kept[v] > 1) or "nothing is split"
     text = f"{how}: {_SOURCES.get(division.source, division.source)}"
-    planned = {v: n for v, n in division.splits.items() if n > 1}
-    if planned and planned != splits:
+    for v, n in planned.items():
+        if kept[v] != n:
+            text += f"; of {v}, planned over {n}, code generation keeps {kept[v]}"
+            text += f", as {op.space[v]} elements do not divide by {n}" if op.space[v] % n else ""
+    first = {v: n for v, n in division.splits.items() if n > 1}
+    if first and first != planned:
         text += "; LX planning then moved the split to another dim, so that more intermediates fit the scratchpad"
     return {"about": "split", "text": text}
 
@@ -111,7 +142,7 @@ def _placement(program: SpyreProgram, op: Op) -> str:
 def _restickify(program: SpyreProgram, op: Op, consumers: list[Op]) -> str:
     graph = program.graph
     read = op.tensor_reads[0]
-    before, after = (_stick_dim(graph, op, side) for side in ("read", "write"))
+    before, after = (_stick_dim(graph, op, written) for written in (False, True))
     cost = sum(
         e.cost
         for e in program.layouts.edges
@@ -120,21 +151,24 @@ def _restickify(program: SpyreProgram, op: Op, consumers: list[Op]) -> str:
     made = graph.buffers[op.target].device
     elements = f"{int(cost or made.elements)} device elements"
     who = ", ".join(f"{c.target} = {c.func}" for c in consumers) or "an output"
+    who = f"{who} needs them" if op.aten == "restickify" else f"the {op.aten} writes them"
+    given = any(i.name == read.buffer for i in graph.inputs)
     return (
-        f"{read.buffer} has its sticks along {before}, and {who} needs them along {after}: a copy of {elements}"
-        f" ({made.bytes} bytes) moves them. Another dim order of {read.buffer} avoids it"
+        f"{read.buffer} has its sticks along {before}, and {who} along {after}: a copy of {elements}"
+        f" ({made.bytes} bytes) moves them"
+        + (f". Another dim order of {read.buffer} may avoid it, if nothing else needs this one" if given else "")
     )
 
 
-def _stick_dim(graph: Graph, op: Op, side: str) -> str:
-    """Which host dim runs inside the sticks."""
+def _stick_dim(graph: Graph, op: Op, written: bool) -> str:
+    """Along which dim of the tensor that is read its sticks run, or those of the result."""
     read = op.tensor_reads[0]
-    buffer = graph.buffers[read.buffer if side == "read" else op.target]
-    coordinates = graph.read_coordinates(op, read) if side == "read" else graph.write_coordinates(op)
-    variable = stick_of(coordinates, buffer.device.elements_per_stick).variable
+    source = graph.buffers[read.buffer]
+    coordinates = graph.write_coordinates(op) if written else graph.read_coordinates(op, read)
+    variable = stick_of(coordinates, source.device.elements_per_stick).variable
     if variable is None:
         return "no dim"
-    step = (read.index if side == "read" else op.write).step(variable)
-    dims = enumerate(zip(buffer.size, buffer.stride, strict=True))
+    step = read.index.step(variable)
+    dims = enumerate(zip(source.size, source.stride, strict=True))
     found = next((d for d, (n, s) in dims if n > 1 and s == step), -1)
     return f"dim {found}" if found >= 0 else variable

@@ -85,14 +85,18 @@ def _name_matmul(node: Node) -> None:
     """`mm`, `bmm`, or no name where the front end makes the batched node itself.
 
     A 3-D by 2-D product is a view, mm, view that is turned back into a bmm with a shared weight; one of rank 4
-    and more is a bmm on collapsed dims that is turned back into an N-D one. Both lose their ATen name.
+    and more, also a convolution's of several images, is a bmm on collapsed dims that is turned back into an N-D
+    one. Both lose their name.
     """
     note = dict(custom(node))
     a, b = (_rank(arg) for arg in node.args[:2])
+    note["convolution"] = "conv" in str(note.get("origin"))
     if note.get("origin") == "matmul":
         note["origin"] = "mm" if (a, b) == (2, 2) else "bmm" if (a, b) == (3, 3) else ""
         if a >= 3 and b == 2:
             note["shared_weight"] = True
+    elif a >= 4 and b >= 4 and node.meta["val"].shape[0] > 1:
+        note["origin"] = ""
     if a >= 3 and b >= 3 and not note.get("shared_weight"):
         note["expands"] = True
     node.meta["custom"] = note

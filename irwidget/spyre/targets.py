@@ -11,6 +11,7 @@ from irwidget.errors import UsageError, near
 from irwidget.spyre import printing
 from irwidget.spyre.compiler import STEPS, compile
 from irwidget.spyre.program import SpyreProgram
+from irwidget.spyre.reasons import idle_cores
 from irwidget.trace import Dump, Trace
 
 _LAST_PASS = {
@@ -99,5 +100,5 @@ def _facts(program: SpyreProgram) -> dict[str, Any]:
     return {
         "placed_in_lx": sorted(program.scratchpad.addresses),
         "not_in_lx": dict(program.scratchpad.reasons),
-        "idle_cores": {d.op: d.idle for d in program.divisions if d.idle},
+        "idle_cores": dict(idle_cores(program)),
     }
