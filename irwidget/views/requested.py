@@ -97,6 +97,7 @@ def _experiment(one: Any) -> schema.Experiment:
         "message": "",
         "pipeline": _text(one["pipeline"]),
         "toolchain": _text(one.get("toolchain", "")),
+        "switches": [_text(word) for word in one.get("switches", [])],
         "cell": _text(one.get("cell", "")),
         "outcome": None,
     }

@@ -225,10 +225,11 @@ def test_they_are_named_removed_and_taken_along(view, low):
 def test_what_was_kept_runs_again_where_the_dump_is_still_the_same(view, low):
     text = low.dumps[2].text.replace("arith.muli", "arith.subi")
     ask(view, "go", trace=0, stage=2, text=text, name="mine")
-    kept = json.loads(json.dumps(ended(view)))
+    (kept,) = json.loads(json.dumps(ended(view)))
+    kept |= {"switches": ["--no-elide"]}
     fresh = PassDiff([low.trace], lowerings=[low])
-    ask(fresh, "recall", experiments=kept)
-    assert [(one["name"], one["state"], one["trace"]) for one in fresh.experiments] == [("mine", "kept", -1)]
+    ask(fresh, "recall", experiments=[kept])
+    assert fresh.experiments == [{**kept, "state": "kept", "trace": -1, "message": "", "outcome": None}]
     ask(fresh, "again", experiment=1)
     assert ended(fresh)[0]["state"] == "done"
     assert fresh.traces[1].dumps[0].text == text
