@@ -7,7 +7,7 @@ import importlib.util
 import inspect
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from irwidget import helion
@@ -118,6 +118,7 @@ class _HelionKernel(KernelBegun):
         if said.pop("run", False):
             raise UsageError("run=True executes launches of Triton kernels; of a Helion kernel, low.run(*tensors) does")
         trace = triton.lower(first.kernel, *first.arguments, to=to, run=options, grid=first.grid, **said)
+        trace = replace(trace, facts={**self._binding.facts, **trace.facts})
         return triton_lines.relocated(trace, first.file, self._binding.sources)
 
 

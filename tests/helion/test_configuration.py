@@ -129,6 +129,8 @@ def test_the_limit_of_registers_reaches_triton_where_it_has_one():
     both = irwidget.lower(shifted, X, to=["helion_triton", "triton_nvptx"], config=config)
     assert "maxnreg=32" in both["helion_triton"].text
     assert ".maxnreg 32" in both["triton_nvptx"].text
+    (mine, other), shown = (low.trace.facts for low in both.values()), ("configuration", "block_sizes", "maxnreg")
+    assert [other[name] for name in shown] == [mine[name] for name in shown] == ["as given", "[8, 8]", 32]
     assert irwidget.lower(shifted, X, to="triton_ir", config=config, arch="gfx942").text
 
 
