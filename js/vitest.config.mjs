@@ -10,11 +10,12 @@ const executablePath = named
   .find((path) => existsSync(path));
 if (!executablePath) console.error("not installed: chromium (apt-get install chromium); skipped: test/layout");
 
-const unit = { test: { name: "unit", include: ["test/*.test.ts"] } };
+const unit = { test: { name: "unit", include: ["test/*.test.ts"], testTimeout: 60_000 } };
 const layout = {
   test: {
     name: "layout",
     include: ["test/layout/*.test.ts"],
+    testTimeout: 60_000,
     browser: {
       enabled: true,
       headless: true,

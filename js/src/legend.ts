@@ -24,19 +24,20 @@ export function cost(
   table: () => void,
 ): readonly HTMLElement[] {
   const all = milliseconds(timeline.seconds);
+  const sorted = h(
+    "button",
+    {
+      type: "button",
+      "aria-pressed": String(byTime),
+      title: "The slowest passes first (t)",
+      ...OWN_KEYS,
+      click: toggle,
+    },
+    "By time",
+  );
   return [
     h("span", {}, `${plural(count, "pass", "passes")}${all ? `, ${all}` : ""}`),
-    h(
-      "button",
-      {
-        type: "button",
-        "aria-pressed": String(byTime),
-        title: "The slowest passes first (t)",
-        ...OWN_KEYS,
-        click: toggle,
-      },
-      "By time",
-    ),
+    ...(all ? [sorted] : []),
     h(
       "button",
       {

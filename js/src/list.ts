@@ -166,15 +166,7 @@ export class PassList {
       ...(said.length > 0 ? [h("span", { class: "irw-said-only" }, `, ${said.join(", ")}, `)] : []),
       h("span", { class: "irw-hits" }, row.hits ? "●" : ""),
       bars(row.delta, most),
-      h(
-        "span",
-        { class: "irw-time" },
-        row.state === "failed" || row.check === "differs"
-          ? "✗"
-          : row.check === "first wrong"
-            ? "✗ wrong"
-            : milliseconds(row.seconds),
-      ),
+      h("span", { class: "irw-time" }, ending(row)),
       h(
         "span",
         { class: "irw-strip" },
@@ -201,6 +193,12 @@ function bars(delta: Delta | null, most: number): HTMLElement {
 }
 
 /** A time with its unit. */
+/** What stands at the end of a row: a failure, a verdict, else its time. */
+export function ending({ state, check, seconds }: Row): string {
+  if (state === "failed" || check === "differs") return "✗";
+  return check === "first wrong" ? "✗ wrong" : milliseconds(seconds);
+}
+
 export function milliseconds(seconds: number): string {
   if (!seconds) return "";
   const ms = seconds * 1000;

@@ -4,7 +4,7 @@ import type { Analysis } from "./analysis";
 import type { Trace } from "./dumps";
 import { h, OWN_KEYS } from "./dom";
 import { cost, legend } from "./legend";
-import { type ListHooks, PassList } from "./list";
+import { ending, type ListHooks, PassList } from "./list";
 import type { Store } from "./model";
 import { splitter } from "./splitter";
 import { entries, Timeline } from "./timeline";
@@ -114,6 +114,7 @@ export class Passes {
     const shown = this.shown.apart ? -1 : left;
     const listed = entries(rows, store.get("passes"), this.openUnchanged, [shown, right], store.get("by_time"));
     this.list.draw(listed, shown, right, timeline.most, `No pass has a name like “${store.get("passes")}”`);
+    this.list.element.toggleAttribute("data-untimed", !rows.some(ending));
     const toggle = (): void => store.set({ by_time: !store.get("by_time") });
     const table = (): void => this.shown.costTable();
     this.costs.replaceChildren(...cost(timeline, rows.length - 1, store.get("by_time"), toggle, table));

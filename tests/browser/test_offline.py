@@ -97,6 +97,16 @@ def test_the_timeline_shows_lines_and_dialects(shown, trace):
     assert {"memref", "scf", "arith", "func"} <= set(dialects)
 
 
+def test_a_log_without_times_has_no_room_for_them(shown, trace):
+    untimed = tuple(dataclasses.replace(dump, seconds=0.0) for dump in trace.dumps)
+    wide: list[float] = []
+    for one in (trace, dataclasses.replace(trace, dumps=untimed)):
+        page = shown(one)
+        wide.append(page.view.locator(".irw-side").bounding_box()["width"])
+        assert page.view.get_by_role("button", name="By time").count() == (one is trace)
+    assert wide[1] < wide[0] - 40
+
+
 def test_passes_without_a_change_are_one_line_until_asked_for(shown, trace):
     page = shown(trace)
     before = page.view.locator(".irw-row").count()
