@@ -29,8 +29,8 @@ USAGE = """usage: irwidget lower FILE --to TYPE [options]   lower the models of 
        irwidget reduce FILE --pipeline TEXT     the smallest IR that it still fails on, as a report; -o OUT, -o -
        irwidget reduce FILE.py --to TYPE        the smallest Python program: a model, a Triton or Helion kernel
        irwidget export NOTEBOOK --html FILE     its lowerings as one offline, interactive page
-       irwidget targets                         the IR types
-       irwidget doctor                          this machine against toolchain.lock
+       irwidget targets [--json]                the IR types
+       irwidget doctor [--json]                 this machine against toolchain.lock
        irwidget bisect FILE --to TYPE --package NAME   the release of a package that changed the lowering, or broke it
        irwidget toolchains [--delete NAME|--all] what --toolchain has had pip install: sizes, paths; deletes it
        irwidget mcp                             a server of the Model Context Protocol, on standard input and output"""
@@ -50,8 +50,8 @@ def main(argv: list[str] | None = None) -> int:
         "compare": _compare,
         "reduce": _reduce,
         "export": _export,
-        "targets": _targets,
-        "doctor": _doctor,
+        "targets": partial(_report, "targets"),
+        "doctor": partial(_report, "doctor"),
         "mcp": _mcp,
         "bisect": _other("bisect"),
         "toolchains": _other("toolchains"),
@@ -59,17 +59,20 @@ def main(argv: list[str] | None = None) -> int:
     if not words or words[0] in ("-h", "--help"):
         print(USAGE)
         return 0 if words else 2
+    as_json = "--json" in words
     try:
         if words[0] not in commands:
             raise UsageError(f"irwidget has no command {words[0]!r}. {near(words[0], commands)}")
         commands[words[0]](words[1:])
     except IRWidgetError as error:
-        print(_said(error, as_json="--json" in words), file=sys.stderr)
+        print(_as_data(error) if as_json else _said(error), file=sys.stderr)
         return 2 if isinstance(error, UsageError) else 1
-    except AlreadyShown:
+    except AlreadyShown as shown:
+        if as_json:
+            print(_as_data(shown.__cause__ or shown, _OWN), file=sys.stderr)
         return 1
     except KeyboardInterrupt as stop:
-        print(str(stop) or "interrupted", file=sys.stderr)
+        print(_as_data(stop) if as_json else str(stop) or "interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:  # who reads what we print has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -77,14 +80,20 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def _said(error: IRWidgetError, *, as_json: bool) -> str:
+def _said(error: IRWidgetError) -> str:
     """An error as it is printed."""
-    notes = list(getattr(error, "__notes__", []))
-    if as_json:
-        place = getattr(error, "location", None)
-        about = {"type": type(error).__name__, "message": str(error), "notes": notes}
-        return json.dumps({"error": {**about, "location": str(place) if place else None}}, ensure_ascii=False)
-    return "\n".join([f"{type(error).__name__}: {error}", *notes])
+    return "\n".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", [])])
+
+
+_OWN = "This is an error of the file itself: mend the line that is named before this"
+
+
+def _as_data(error: BaseException, *notes: str) -> str:
+    """What ended a command, as --json has it."""
+    place = getattr(error, "location", None)
+    about = {"type": type(error).__name__, "message": str(error) or type(error).__name__}
+    about |= {"notes": [*getattr(error, "__notes__", []), *notes], "location": str(place) if place else None}
+    return json.dumps({"error": about}, ensure_ascii=False)
 
 
 def _other(name: str) -> Callable[[list[str]], None]:
@@ -107,12 +116,11 @@ def _mcp(words: list[str]) -> None:
     server.run()
 
 
-def _targets(_: list[str]) -> None:
-    print(reports.targets())
-
-
-def _doctor(_: list[str]) -> None:
-    print(reports.doctor())
+def _report(name: str, words: list[str]) -> None:
+    """Print a report that takes no options but --json."""
+    if other := next((word for word in words if word != "--json"), ""):
+        raise UsageError(f"irwidget {name} takes --json and nothing else, not {other!r}")
+    print(reports.report(name, as_json=bool(words)))
 
 
 def _file(parsed: argparse.Namespace, command: str) -> Path:
@@ -129,7 +137,8 @@ def _there(name: str) -> Path:
         if path.is_file():
             return path
         if path.exists():
-            raise UsageError(f"{path} is no file")
+            what = "a folder: irwidget open takes folders of dumps" if path.is_dir() else "no file"
+            raise UsageError(f"{path} is {what}")
         folder = path.parent if path.parent.is_dir() else Path()
         close = near(path.name, [one.name for one in folder.iterdir()])
     except OSError as error:
@@ -147,7 +156,10 @@ def _export(words: list[str]) -> None:
     path = _file(parsed, "irwidget export")
     target = Path(parsed.html or path.with_suffix(".html").name)
     output.write(target, notebooks.page(path))
-    print(f"wrote {target} ({target.stat().st_size / 2**20:.1f} MB)")
+    size = target.stat().st_size
+    print(
+        json.dumps({"wrote": str(target), "bytes": size}) if parsed.json else f"wrote {target} ({size / 2**20:.1f} MB)"
+    )
 
 
 def _show_file(words: list[str]) -> None:
@@ -191,6 +203,8 @@ def _open(words: list[str]) -> None:
     names = parsed.names or ([parsed.open] if parsed.open else [])
     if len(names) != 1:
         raise UsageError("irwidget open takes one file or folder, or - for standard input")
+    if parsed.follow and parsed.json:
+        raise UsageError("--follow prints passes as they come, --json all at the end: leave one of them out")
     if parsed.follow:
         _follow(names[0], parsed)
         return
@@ -284,10 +298,13 @@ def _lower(words: list[str]) -> None:
     parsed.source = "python" if python else "text"
     parsed.to = parsed.to or ("" if python or parsed.all else "raw_ir")
     wanted = targets_of(parsed)
-    shell = files.FileShell(path, source)
+    shell = files.FileShell(path, source, aside=parsed.json or parsed.output == "-")
     with shell.as_main(), ProgressLine(enabled=False) as progress:
         if python:
-            found = cells.candidates(shell, "", source, wanted, parsed)
+            try:
+                found = cells.candidates(shell, "", source, wanted, parsed)
+            except AlreadyShown:
+                raise AlreadyShown from shell.error
             rerun.refused(found, source, parsed, first=1)
         else:
             found = [Candidate(path.name, source, (Call((), told=True),))]
@@ -296,8 +313,8 @@ def _lower(words: list[str]) -> None:
     _show(done, path.name, parsed)
     if problems:
         raise problems[0]
-    if shell.shown:
-        raise AlreadyShown
+    if shell.error:
+        raise AlreadyShown from shell.error
 
 
 def _show(done: Mapping[str, Lowering | Comparison], title: str, parsed: argparse.Namespace) -> None:

@@ -67,6 +67,7 @@ def bisect(words: list[str]) -> None:
         versions=None if known.versions is None else arguments.split(known.versions),
         predicate=predicate,
         progress=tried,
+        aside=known.json,
     )
     if known.json:
         print(json.dumps(found.to_dict(), ensure_ascii=False))
@@ -74,7 +75,7 @@ def bisect(words: list[str]) -> None:
         terminal.show(str(found), parsed.color)
 
 
-def _found(parsed: argparse.Namespace, **how: Any) -> Any:
+def _found(parsed: argparse.Namespace, *, aside: bool, **how: Any) -> Any:
     """Run the file, and look for the release that changes what its one model or kernel becomes. Raises UsageError."""
     from irwidget import bisecting, cells, files
     from irwidget.commands import first_that_fits, targets_of
@@ -90,7 +91,7 @@ def _found(parsed: argparse.Namespace, **how: Any) -> Any:
     wanted = targets_of(parsed)
     if len(wanted) != 1:
         raise UsageError(f"irwidget bisect takes one IR type, not {len(wanted)}")
-    shell = files.FileShell(path, source)
+    shell = files.FileShell(path, source, aside=aside)
     with shell.as_main():
         candidates = [Candidate(path.name, source, (Call((), told=True),))]
         if python:

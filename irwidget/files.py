@@ -25,15 +25,18 @@ class FileRun:
 
 
 class FileShell:
-    """Runs one file, as the main program; its errors are printed with the file's own frames."""
+    """Runs one file, as the main program; its errors are printed with the file's own frames.
 
-    def __init__(self, path: Path, source: str) -> None:
-        self.path, self.source = path, source
+    With `aside`, what it and its children print goes to standard error: standard output is for data.
+    """
+
+    def __init__(self, path: Path, source: str, *, aside: bool = False) -> None:
+        self.path, self.source, self.aside = path, source, aside
         self.module = types.ModuleType("__main__")
         self.module.__file__ = str(path)
         self.user_ns: dict[str, Any] = self.module.__dict__
-        self.shown = False
-        """Whether the file has ended with an error, which is printed."""
+        self.error: BaseException | None = None
+        """What the file has ended with, which is printed; None where it went well."""
 
     @contextlib.contextmanager
     def as_main(self) -> Generator[None]:
@@ -42,7 +45,8 @@ class FileShell:
         sys.modules["__main__"], sys.argv = self.module, [str(self.path)]
         sys.path.insert(0, str(self.path.resolve().parent))
         try:
-            yield
+            with _aside() if self.aside else contextlib.nullcontext():
+                yield
         finally:
             sys.modules["__main__"], sys.argv, sys.path[:] = kept
 
@@ -52,7 +56,7 @@ class FileShell:
             exec(compile(self.source, str(self.path), "exec"), self.user_ns)
         except SystemExit as stop:
             if stop.code:
-                self.shown = True
+                self.error = stop
                 sys.stderr.write(f"{self.path} ended with {stop.code}\n")
             return FileRun(not stop.code)
         except Exception as error:
@@ -65,11 +69,24 @@ class FileShell:
         error = sys.exc_info()[1]
         if error is None:
             return
-        self.shown = True
+        self.error = error
         place = error.__traceback__
         while place is not None and place.tb_frame.f_code.co_filename != str(self.path):
             place = place.tb_next
         sys.stderr.write("".join(traceback.format_exception(error.with_traceback(place))))
+
+
+@contextlib.contextmanager
+def _aside() -> Generator[None]:
+    """Have all that prints to standard output print to standard error, programs that are started, too."""
+    with contextlib.redirect_stdout(sys.stderr):
+        kept = os.dup(1)
+        try:
+            os.dup2(2, 1)
+            yield
+        finally:
+            os.dup2(kept, 1)
+            os.close(kept)
 
 
 def read(path: Path) -> str:

@@ -67,7 +67,7 @@ def outcome(task: FileTask, progress: Progress) -> Outcome:
                 traces = [error.lowering.trace] if error.lowering and error.lowering.trace.failure else []
                 if not traces:
                     return Outcome(failing.of_error(error), message=str(error).replace(f"{folder}/", ""))
-    if shell.shown:
+    if shell.error:
         return _ITS_OWN
     told = [Outcome.of(trace, wants=task.wanted == "text") for trace in traces]
     found = next((one for one in told if one.kind), told[0] if told else _NOTHING)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import json
 
 from irwidget import registry, routes
+from irwidget.errors import UsageError
 from irwidget.toolchain import external, lock
 
 PROGRAMS = {"mlir-22-tools": "mlir-opt", "llvm-22": "opt"}
@@ -23,6 +25,12 @@ def targets() -> str:
     rows = [("IR type", "from", "language", "what it is")]
     rows += [(t.name, t.source, t.language, t.summary) for t in routes.targets().values()]
     return table(rows)
+
+
+def targets_as_data() -> dict[str, list[dict[str, str]]]:
+    """The same for programs: name, source, language and summary of each."""
+    names = ("name", "source", "language", "summary")
+    return {"targets": [{name: getattr(one, name) for name in names} for one in routes.targets().values()]}
 
 
 def problems_of(tool: lock.LockedTool) -> str:
@@ -56,20 +64,37 @@ def _here(tool: lock.LockedTool) -> str:
 
 def doctor() -> str:
     """Each tool of toolchain.lock against this machine, then each IR type: does it work here?"""
-    tools, _ = lock.read()
-    rows = [("tool", "here", "locked", "LLVM", "kind", "verdict")]
-    for tool in tools:
-        here = _here(tool)
-        rows.append((tool.name, here, tool.version, tool.llvm or "-", tool.kind, problems_of(tool) or "ok"))
-    locked = {tool.name: tool for tool in tools}
-    types = [("IR type", "works here", "with")]
+    tools = [("tool", "here", "locked", "LLVM", "kind", "verdict"), *_tools()]
+    types = [("IR type", "works here", "with"), *_types()]
+    return "\n\n".join([table(tools), table(types), *_plugins()])
+
+
+def doctor_as_data() -> dict[str, list[dict[str, str]]]:
+    """The same for programs; what other packages bring is left out."""
+    tools, types = ("tool", "here", "locked", "llvm", "kind", "verdict"), ("target", "works_here", "with")
+    return {
+        "tools": [dict(zip(tools, row, strict=True)) for row in _tools()],
+        "targets": [dict(zip(types, row, strict=True)) for row in _types()],
+    }
+
+
+def _tools() -> list[tuple[str, ...]]:
+    return [
+        (tool.name, _here(tool), tool.version, tool.llvm or "-", tool.kind, problems_of(tool) or "ok")
+        for tool in lock.read()[0]
+    ]
+
+
+def _types() -> list[tuple[str, ...]]:
+    locked = {tool.name: tool for tool in lock.read()[0]}
+    rows: list[tuple[str, ...]] = []
     for target in routes.targets().values():
         needs = [locked.get(name) or lock.LockedTool(name, "", "optional") for name in routes.needs(target)]
         lacking = [tool for tool in needs if lock.installed(tool.name) is None]
         with_ = ", ".join(f"{t.name} {lock.installed(t.name)}" for t in needs if t not in lacking)
         verdict = "; ".join(f"no: {t.name} {_missing(t)}" for t in lacking) or "yes"
-        types.append((target.name, verdict, with_))
-    return "\n\n".join([table(rows), table(types), *_plugins()])
+        rows.append((target.name, verdict, with_))
+    return rows
 
 
 def _plugins() -> list[str]:
@@ -80,12 +105,20 @@ def _plugins() -> list[str]:
     return [*([table(rows)] if len(rows) > 1 else []), *([left] if left else [])]
 
 
+def report(name: str, *, as_json: bool) -> str:
+    """The report `targets` or `doctor`, as text or as JSON."""
+    text, data = {"targets": (targets, targets_as_data), "doctor": (doctor, doctor_as_data)}[name]
+    return json.dumps(data(), ensure_ascii=False) if as_json else text()
+
+
 def answered(parsed: argparse.Namespace) -> bool:
     """Deal with the options that lower nothing."""
     if getattr(parsed, "help_shown", False):
         return True
-    if parsed.targets:
-        print(targets())
-    if parsed.doctor:
-        print(doctor())
-    return bool(parsed.targets or parsed.doctor)
+    asked = [name for name in ("targets", "doctor") if getattr(parsed, name)]
+    as_json: bool = getattr(parsed, "json", False)  # magics have no such option
+    if as_json and len(asked) > 1:
+        raise UsageError("--json prints one of --targets and --doctor: leave one of them out")
+    for name in asked:
+        print(report(name, as_json=as_json))
+    return bool(asked)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any, ClassVar, Literal
 
@@ -27,7 +27,10 @@ class PassPair:
     """The number of its dump; None where that lowering does not run it."""
     right: int | None
     state: State
-    """Whether the texts after it are the same apart from renumbered names; `not compared` where one cannot be had."""
+    """Whether the texts after it are the same apart from renumbered names.
+
+    `not compared` where one cannot be had, and where the other lowering was refused or failed before it came so far.
+    """
     renamed: str = ""
     """What it is called in the right lowering, where that is another name."""
 
@@ -51,9 +54,11 @@ class Comparison:
     @cached_property
     def passes(self) -> tuple[PassPair, ...]:
         """The input and every pass of both, aligned by name and order. Waits for the texts."""
+        left, right = self.left.trace, self.right.trace
         if self._refused:
-            return (*_only(self.left.trace, "only left"), *_only(self.right.trace, "only right"))
-        return tuple(_aligned(self.left.trace.dumps[self.start :], self.right.trace.dumps, self.start))
+            return (*_alone(left, of_left=True), *_alone(right, of_left=False))
+        pairs = list(_aligned(left.dumps[self.start :], right.dumps, self.start))
+        return tuple(_unreached(pairs, left=left.failure is not None, right=right.failure is not None))
 
     @property
     def _refused(self) -> str:
@@ -141,8 +146,8 @@ class Comparison:
     def summary(self) -> str:
         """One sentence: whether and where they differ."""
         if self._refused:
-            were = "were" if " and " in self._refused else "was"
-            return f"not compared: the {self._refused} {were} refused before the first pass"
+            were, have = ("were", "they have") if " and " in self._refused else ("was", "it has")
+            return f"not compared: the {self._refused} {were} refused before the first pass, so {have} none"
         counts = Counter(pair.state for pair in self.passes if pair.right != 0)
         said = f"the same after the {_passes(counts['same'])} that both run"
         if self.first is not None:
@@ -152,12 +157,26 @@ class Comparison:
                 if self.inserted:
                     said += f", after {', '.join(f'{pair.name} ({pair.state})' for pair in self.inserted)}"
         elif counts["not compared"]:
-            said = f"the same after {_passes(counts['same'])}; {_passes(counts['not compared'])} not compared"
+            said = f"the same after {_passes(counts['same'])}"
+        said += self._beside_nothing
         if counts["only left"] or counts["only right"]:
             said += f"; {_passes(counts['only left'])} only left, {counts['only right']} only right"
         end = {True: "the results are the same", False: "the results differ", None: "the results are not compared"}
         values = f"; {NO_VALUES}" if self.values_left_out else ""
         return f"{said}; {end[self.ends_the_same]}{values}"
+
+    @property
+    def _beside_nothing(self) -> str:
+        """How many passes are not compared, and why, as a part of a sentence; empty for none."""
+        missing = [pair for pair in self.passes if pair.state == "not compared" and pair.right != 0]
+        lost = sum(None not in (pair.left, pair.right) for pair in missing)
+        said = f"; {_passes(lost)} not compared" if lost else ""
+        for failed, other, count in (
+            ("left", "right", sum(pair.left is None for pair in missing)),
+            ("right", "left", sum(pair.right is None for pair in missing)),
+        ):
+            said += f"; the {failed} one failed before {_passes(count)} of the {other} one" if count else ""
+        return said
 
     def to_html(self, path: Any = None) -> str:
         """One offline page with both, opened at the first difference; written to `path` when given.
@@ -180,11 +199,20 @@ def _passes(count: int) -> str:
     return "1 pass" if count == 1 else f"{count} passes"
 
 
-def _only(trace: Trace, state: State) -> Iterator[PassPair]:
+def _alone(trace: Trace, *, of_left: bool) -> Iterator[PassPair]:
     """What a lowering has beside one that a front end refused."""
-    left = state == "only left"
     for number, dump in enumerate(() if trace.refused else trace.dumps):
-        yield PassPair(dump.name, number if left else None, None if left else number, state)
+        yield PassPair(dump.name, number if of_left else None, None if of_left else number, "not compared")
+
+
+def _unreached(pairs: Sequence[PassPair], *, left: bool, right: bool) -> Iterator[PassPair]:
+    """The pairs, where it is open whether a lowering that failed would have run what only the other has after the last
+    pass of both; `left` and `right` say which failed.
+    """
+    last = max(i for i, pair in enumerate(pairs) if None not in (pair.left, pair.right))
+    for i, pair in enumerate(pairs):
+        unknown = i > last and ((left and pair.left is None) or (right and pair.right is None))
+        yield replace(pair, state="not compared") if unknown else pair
 
 
 def _aligned(left: Sequence[Dump], right: Sequence[Dump], start: int) -> Iterator[PassPair]:

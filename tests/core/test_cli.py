@@ -1,12 +1,14 @@
 """python -m irwidget."""
 
 import json
+import os
 import shlex
 import sys
+from pathlib import Path
 
 import pytest
 
-from irwidget import cli
+from irwidget import cli, routes
 from tests.core.test_kernel_cells import HELION, LAUNCH, REFUSED, TRITON
 
 MODEL = """
@@ -256,3 +258,46 @@ def test_the_near_file_is_named(tmp_path, monkeypatch, capsys):
     (tmp_path / "model.py").write_text("")
     assert cli.main(["lower", "modle.py", "--to", "tosa_mlir"]) == 2
     assert "There is no file modle.py. Did you mean model.py?" in capsys.readouterr().err
+
+
+def test_standard_output_has_data_alone(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    said = "import os, torch\nprint('a line', flush=True)\nos.system('echo a child')\n"
+    Path("file.py").write_text(f"{said}def f(x):\n    return x + 1\nx = torch.ones(2)\n")
+    command = ["lower", "file.py", "--to", "torch_script_graph_ir"]
+    for words, first in ((["--json"], '{"lowerings"'), (["-o", "-"], "graph(")):
+        assert cli.main([*command, *words]) == 0
+        out, err = capfd.readouterr()
+        assert out.startswith(first)
+        assert err.splitlines()[:2] == ["a line", "a child"]
+    for line, code, kind in (
+        ("1 / 0", 1, "ZeroDivisionError"),
+        ("raise SystemExit(3)", 1, "SystemExit"),
+        ("raise KeyboardInterrupt", 130, "KeyboardInterrupt"),
+    ):
+        Path("file.py").write_text(f"{said}{line}\n")
+        assert cli.main([*command, "--json"]) == code
+        out, err = capfd.readouterr()
+        error = json.loads(err.splitlines()[-1])["error"]
+        assert (out, error["type"], bool(error["notes"])) == ("", kind, code == 1)
+    assert cli.main([*command]) == 130
+    assert capfd.readouterr().out == "a line\na child\n"
+
+
+def test_reports_are_data_too(tmp_path, capsys):
+    for words in (["targets", "--json"], ["lower", "--targets", "--json"]):
+        assert cli.main(words) == 0
+        assert [one["name"] for one in json.loads(capsys.readouterr().out)["targets"]] == list(routes.targets())
+    assert cli.main(["doctor", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["target"] for one in found["targets"]] == list(routes.targets())
+    assert {"tool", "here", "locked", "llvm", "kind", "verdict"} == set(found["tools"][0])
+    for words, why in (
+        (["doctor", "--frob"], "takes --json and nothing else, not '--frob'"),
+        (["lower", "--targets", "--doctor", "--json"], "leave one of them out"),
+        (["open", "-", "--follow", "--json"], "leave one of them out"),
+        (["lower", str(tmp_path)], "is a folder: irwidget open takes folders of dumps"),
+        (["lower", os.devnull], f"{os.devnull} is no file"),
+    ):
+        assert cli.main([*words]) == 2
+        assert why in capsys.readouterr().err

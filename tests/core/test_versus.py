@@ -96,12 +96,24 @@ def test_mistakes(shell, line, said):
 
 
 def test_a_side_that_fails_is_shown_and_told(shell, capsys):
-    broken = "--pipeline 'mlir-opt --cse | user-tool false'"
+    broken = "--pipeline 'mlir-opt --cse --sccp | user-tool false'"
+    line = f'--to raw_ir --pipeline "mlir-opt --cse --canonicalize" --versus "{broken}" --text'
     with pytest.raises(irwidget.ToolError, match="false"):
-        shell.run_cell_magic("lower", f'--to raw_ir --pipeline "mlir-opt --cse" --versus "{broken}" --text', ADD)
+        shell.run_cell_magic("lower", line, ADD)
     found = shell.user_ns["_lowering"]
     assert found.right.failure is not None
     assert found.ends_the_same is None
+    said = "the same after 1 pass; the {} one failed before 1 pass of the {} one; {}; the results are not compared"
+    assert found.summary == said.format("right", "left", "0 passes only left, 1 only right")
+    assert irwidget.compare(found.right, found.left).summary == said.format(
+        "left", "right", "1 pass only left, 0 only right"
+    )
+    assert [(pair.name, pair.left, pair.right, pair.state) for pair in found.passes] == [
+        ("input", 0, 0, "same"),
+        ("cse", 1, 1, "same"),
+        ("canonicalize", 2, None, "not compared"),
+        ("sccp", None, 2, "only right"),
+    ]
     assert "the results are not compared" in capsys.readouterr().out
 
 

@@ -11,6 +11,7 @@ import torch
 
 import irwidget
 from irwidget.editor import catalogue, chain, requests
+from irwidget.editor.outcome import RunPlan
 from irwidget.editor.widget import Pipeline
 from irwidget.errors import UsageError
 
@@ -57,6 +58,7 @@ def states(pipeline: Pipeline) -> list[str]:
         ("mlir-opt --canonicalize --cse | opt -O2", ["canonicalize", "cse", "O2"]),
         ("mlir-opt '--canonicalize=max-iterations=3 top-down=false'", ["canonicalize"]),
         ("mlir-opt '--pass-pipeline=any(cse)' | mlir-opt --cse", ["--pass-pipeline=any(cse)", "cse"]),
+        ("mlir-opt '--canonicalize={top-down=false}'", ["--canonicalize={top-down=false}"]),
         ("opt -O2 -mtriple=nvptx64-nvidia-cuda | llc -O3 -mcpu=sm_80", ["O2", "codegen"]),
         ("opt -passes=sroa", ["sroa"]),
         ("mlir-translate --mlir-to-llvmir | user-tool ./mine --flag", ["mlir-to-llvmir", "./mine --flag"]),
@@ -66,8 +68,23 @@ def states(pipeline: Pipeline) -> list[str]:
 def test_a_pipeline_is_taken_apart_and_put_together_again(text, labels):
     links = chain.parse(text)
     assert [" ".join(shlex.split(link.label)) for link in links] == labels
-    assert chain.text(chain.parse(chain.text(links))) == chain.text(links)
+    assert chain.parse(chain.text(links)) == links
     assert len(chain.steps(links)) == len(links)
+    assert [step.program for step in chain.steps(links, True)] == [True] * len(links)
+
+
+def test_of_equal_steps_the_one_that_runs_is_marked():
+    steps = chain.steps(
+        chain.parse("mlir-opt '--pass-pipeline=any(cse)' | mlir-opt '--pass-pipeline=any(cse)' | opt -O2")
+    )
+    plan = RunPlan((), steps, (1, 2, 3))
+    seen = [(plan.advance(i, step), [plan.state(place) for place in range(4)]) for i, step in enumerate(steps)]
+    assert seen == [
+        (1, ["done", "running", "waiting", "waiting"]),
+        (2, ["done", "done", "running", "waiting"]),
+        (3, ["done", "done", "done", "running"]),
+    ]
+    assert plan.advance(2, steps[2]) is None
 
 
 def test_the_passes_are_those_that_the_tools_have():
