@@ -40,12 +40,12 @@ def _of_bytes(x: Any, *others: Any, **_: Any) -> bool:
     return _is_bytes(x) and all(_is_bytes(one) or _is_number(one) for one in others[:1])
 
 
-def _low(number: Any, kind: torch.dtype) -> Any:
-    """The byte that eager PyTorch takes for a number."""
-    if not _is_number(number):
+def held(number: Any, kind: torch.dtype) -> Any:
+    """The number of an integer dtype that eager PyTorch takes for one that it may not hold: its low bits."""
+    if not _is_number(number) or kind.is_floating_point or kind.is_complex or kind == torch.bool:
         return number
-    low = number & 255
-    return low - 256 if kind == torch.int8 and low > 127 else low
+    limits = torch.iinfo(kind)
+    return (number - limits.min) % (1 << limits.bits) + limits.min
 
 
 def _are_factors(x: Any, y: Any, **_: Any) -> bool:
@@ -72,7 +72,7 @@ def _in_32_bits(operator: Any, takes: Callable[..., bool] = _of_bytes) -> Callab
         if how.get("rounding_mode", "floor") is None:  # a quotient that is a float
             return aten.div.Tensor(*map(wide, (x, *others)))
         kind = torch.result_type(x, others[0]) if others else x.dtype
-        second = [wide(_low(one, kind)) for one in others[:1]]
+        second = [wide(held(one, kind)) for one in others[:1]]
         return operator(wide(x), *second, *map(wide, others[1:]), **how).to(kind)
 
     return made
