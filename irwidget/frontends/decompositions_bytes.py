@@ -103,6 +103,14 @@ def _makes_bytes(*_: Any, dtype: Any = None, **__: Any) -> bool:
     return dtype in _BYTES
 
 
+def _cumsum(x: Any, dim: int, *, dtype: Any = None) -> Any:
+    return (
+        aten.cumsum.default(wide(x).to(torch.int32), dim, dtype=torch.int32).to(dtype)
+        if dtype in _BYTES
+        else NotImplemented
+    )
+
+
 SHIFTS = {
     aten.__lshift__.Scalar: aten.bitwise_left_shift.Tensor,
     aten.__rshift__.Scalar: aten.bitwise_right_shift.Tensor,
@@ -169,6 +177,7 @@ TABLE: dict[Any, Callable[..., Any]] = {
     aten.sub.Tensor: _sub,
     aten.full_like.default: _filled,
     aten.arange.start_step: _arange,
+    aten.cumsum.default: _cumsum,
     **_SUMS,
 }
 """By operator."""
@@ -179,6 +188,7 @@ TAKES: dict[Any, Callable[..., bool]] = {
     aten.sub.Tensor: _is_difference,
     aten.full_like.default: _is_refused_fill,
     aten.arange.start_step: _makes_bytes,
+    aten.cumsum.default: _makes_bytes,
     **dict.fromkeys(_SUMS, _is_integer),
 }
 """Whether an operator of the table is taken apart for some arguments."""

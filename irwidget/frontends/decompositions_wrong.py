@@ -307,10 +307,11 @@ def _max_pool(operator: Any) -> Callable[..., Any]:
 
 
 _POOLS = (aten.max_pool2d_with_indices.default, aten.max_pool3d_with_indices.default)
+_SEARCHES = (aten.bucketize.Tensor, aten.searchsorted.Tensor)
 _PAIRS = (
     *(aten.maximum.default, aten.minimum.default, aten.bitwise_and.Tensor, aten.bitwise_or.Tensor),
     *(aten.bitwise_xor.Tensor, aten.pow.Tensor_Tensor, aten.atan2.default, aten.remainder.Tensor),
-    *(aten.fmod.Tensor, aten.div.Tensor_mode),
+    *(aten.fmod.Tensor, aten.div.Tensor_mode, *_SEARCHES),
 )
 _MEANS = (aten.mean.default, aten.mean.dim)
 _MOVED: dict[Any, How] = {
@@ -391,7 +392,7 @@ _IN_TOSA = {
 _SIGNED = {
     "": _both(_both(_IN_LINALG, decompositions_unsigned.IN_LINALG), _BEYOND),
     "TOSA": _both(_both(_IN_TOSA, decompositions_unsigned.IN_TOSA), _BEYOND),
-    "StableHLO": {**_BEYOND, **decompositions_pools.CEILED},
+    "StableHLO": {**_BEYOND, **decompositions_pools.CEILED, **{one: _MOVED[one] for one in _SEARCHES}},
 }
 """By language; StableHLO has unsigned integers."""
 

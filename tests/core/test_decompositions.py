@@ -222,6 +222,8 @@ def products(x: torch.Tensor, i: torch.Tensor) -> Any:
     linear = nn.functional.linear
     largest = nn.functional.max_pool3d
     deep = largest(low.reshape(1, 1, 2, 2, 4), 2), largest(x.reshape(1, 2, 2, 4), 2)
+    bounds = torch.tensor([10, 100, 200], dtype=torch.uint8)
+    found = torch.bucketize(low, bounds), torch.searchsorted(bounds, i * 70)
     long = (i.repeat(4) - (1 << 62)).reshape(1, 1, 2, 2, 4)
     placed = largest(long, (2, 1, 3), 2, (1, 0, 1), ceil_mode=True, return_indices=True)
     pooled = *nn.functional.max_pool2d(x[None], 2, return_indices=True), *deep, *placed
@@ -230,6 +232,7 @@ def products(x: torch.Tensor, i: torch.Tensor) -> Any:
         linear(low, low, low[:, 0]),
         linear(i, i[None] * i[:, None], i),
         *pooled,
+        *found,
         low[None] @ low.T[None],
     )
 
@@ -358,13 +361,14 @@ def beyond(x: torch.Tensor, i: torch.Tensor) -> Any:
     """Integers with numbers that their dtype does not hold: eager PyTorch takes the low bits."""
     byte, short = (i - 2).to(torch.int8) * 40, i.to(torch.int16) * 9000
     orders = byte < 200, byte >= -200, byte == 256 - 40, short > 40000, i.int() <= (1 << 31)
-    return *orders, torch.fmod(byte, 200), byte | 200
+    return *orders, torch.fmod(byte, 200), byte | 200, byte.cumsum(0, dtype=torch.int8)
 
 
 def ceiled(x: torch.Tensor, i: torch.Tensor) -> Any:
     """Pools of which the last windows reach behind the padding."""
     pooled = nn.functional.max_pool2d(x[None, None], 3, 2, 1, ceil_mode=True, return_indices=True)
-    return *pooled, nn.functional.max_pool2d(i.expand(1, 1, 4, 4), 3, 2, 1, ceil_mode=True)
+    byte = (i * 80).to(torch.uint8).expand(1, 1, 4, 4)
+    return *pooled, *(nn.functional.max_pool2d(one, 3, 2, 1, ceil_mode=True) for one in (byte, byte.long()))
 
 
 @pytest.mark.parametrize("model", [beyond, ceiled])
