@@ -15,9 +15,10 @@ from irwidget.frontends import (
     decompositions_integers,
     decompositions_narrow,
     decompositions_order,
+    decompositions_pools,
     decompositions_wrong,
 )
-from irwidget.frontends.decompositions_bytes import value_of, wide
+from irwidget.frontends.decompositions_bytes import held, value_of, wide
 from irwidget.frontends.erfc import erfc
 from irwidget.private_torch import get_decompositions
 
@@ -150,14 +151,14 @@ def _unfold(x: Any, dim: int, size: int, step: int) -> Any:
 
 def _with_tensor(operator: Any) -> Callable[..., Any]:
     """An operator of a tensor and a number as one of two tensors."""
-    return lambda x, number: operator(x, torch.full_like(x, number))
+    return lambda x, number: operator(x, torch.full_like(x, held(number, x.dtype)))
 
 
 def _fmod(x: Any, number: Any) -> Any:
     """By a number: torch-mlir has an operation, and no form of it below."""
     kind = torch.result_type(x, number)
     x = wide(x.to(kind))
-    return aten.fmod.Tensor(x, torch.full_like(x, number)).to(kind)
+    return aten.fmod.Tensor(x, torch.full_like(x, held(number, kind))).to(kind)
 
 
 def _diagonal_scatter(x: Any, values: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
@@ -215,18 +216,6 @@ def _distances(x: Any, y: Any, p: float, compute_mode: Any = None) -> Any:
     if p == 1:
         return apart.sum(-1)
     return torch.sqrt((apart * apart).sum(-1)) if p == 2 else (apart**p).sum(-1) ** (1 / p)
-
-
-def _max_pool(x: Any, *how: Any) -> Any:
-    """Of an image without a batch, which torch-mlir asks for."""
-    if not _is_single_image(x):
-        return NotImplemented
-    values, places = aten.max_pool2d_with_indices.default(x.unsqueeze(0), *how)
-    return values.squeeze(0), places.squeeze(0)
-
-
-def _is_single_image(x: Any, *_: Any, **__: Any) -> bool:
-    return value_of(x).dim() == 3
 
 
 def _single(x: Any, *_: Any, **__: Any) -> Any:
@@ -316,7 +305,6 @@ _TABLE: dict[Any, Callable[..., Any]] = {
     aten.diagonal_scatter.default: _diagonal_scatter,
     aten.view.default: _empty_view,
     aten.cat.default: _empty_cat,
-    aten.max_pool2d_with_indices.default: _max_pool,
     **dict.fromkeys((aten.amax.default, aten.amin.default), _single),
     **dict.fromkeys((aten.any.dim, aten.all.dim), _is_true),
     **dict.fromkeys((aten.argmax.default, aten.argmin.default), _only_place),
@@ -337,6 +325,7 @@ _TABLE: dict[Any, Callable[..., Any]] = {
     **decompositions_bytes.TABLE,
     **decompositions_integers.TABLE,
     **decompositions_order.TABLE,
+    **decompositions_pools.TABLE,
     **get_decompositions(_OF_PYTORCH),
     **dict.fromkeys(_INDEX_PUTS, _index_put),
 }
@@ -368,11 +357,11 @@ _SOMETIMES: dict[Any, Callable[..., bool]] = {
     **dict.fromkeys(_INDEX_PUTS, lambda _, indices, *__, **___: _has_narrow(indices)),
     aten.view.default: _has_nothing,
     **dict.fromkeys(_OF_ONE, _is_single),
-    aten.max_pool2d_with_indices.default: _is_single_image,
     aten.cat.default: _have_nothing,
     **decompositions_bytes.TAKES,
     **decompositions_integers.TAKES,
     **decompositions_order.TAKES,
+    **decompositions_pools.TAKES,
 }
 """Operators that are taken apart for some arguments only, and whether they are for these."""
 

@@ -40,12 +40,12 @@ def _of_bytes(x: Any, *others: Any, **_: Any) -> bool:
     return _is_bytes(x) and all(_is_bytes(one) or _is_number(one) for one in others[:1])
 
 
-def _low(number: Any, kind: torch.dtype) -> Any:
-    """The byte that eager PyTorch takes for a number."""
-    if not _is_number(number):
+def held(number: Any, kind: torch.dtype) -> Any:
+    """The number of an integer dtype that eager PyTorch takes for one that it may not hold: its low bits."""
+    if not _is_number(number) or kind.is_floating_point or kind.is_complex or kind == torch.bool:
         return number
-    low = number & 255
-    return low - 256 if kind == torch.int8 and low > 127 else low
+    limits = torch.iinfo(kind)
+    return (number - limits.min) % (1 << limits.bits) + limits.min
 
 
 def _are_factors(x: Any, y: Any, **_: Any) -> bool:
@@ -72,7 +72,7 @@ def _in_32_bits(operator: Any, takes: Callable[..., bool] = _of_bytes) -> Callab
         if how.get("rounding_mode", "floor") is None:  # a quotient that is a float
             return aten.div.Tensor(*map(wide, (x, *others)))
         kind = torch.result_type(x, others[0]) if others else x.dtype
-        second = [wide(_low(one, kind)) for one in others[:1]]
+        second = [wide(held(one, kind)) for one in others[:1]]
         return operator(wide(x), *second, *map(wide, others[1:]), **how).to(kind)
 
     return made
@@ -101,6 +101,14 @@ def _arange(*limits: Any, dtype: Any = None, **how: Any) -> Any:
 
 def _makes_bytes(*_: Any, dtype: Any = None, **__: Any) -> bool:
     return dtype in _BYTES
+
+
+def _cumsum(x: Any, dim: int, *, dtype: Any = None) -> Any:
+    return (
+        aten.cumsum.default(wide(x).to(torch.int32), dim, dtype=torch.int32).to(dtype)
+        if dtype in _BYTES
+        else NotImplemented
+    )
 
 
 SHIFTS = {
@@ -169,6 +177,7 @@ TABLE: dict[Any, Callable[..., Any]] = {
     aten.sub.Tensor: _sub,
     aten.full_like.default: _filled,
     aten.arange.start_step: _arange,
+    aten.cumsum.default: _cumsum,
     **_SUMS,
 }
 """By operator."""
@@ -179,6 +188,7 @@ TAKES: dict[Any, Callable[..., bool]] = {
     aten.sub.Tensor: _is_difference,
     aten.full_like.default: _is_refused_fill,
     aten.arange.start_step: _makes_bytes,
+    aten.cumsum.default: _makes_bytes,
     **dict.fromkeys(_SUMS, _is_integer),
 }
 """Whether an operator of the table is taken apart for some arguments."""

@@ -80,24 +80,7 @@ def _isclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: 
     return (x == y) | near if rtol or atol else x == y
 
 
-_EXACT = {torch.int8: torch.float32, torch.int16: torch.float32, torch.int32: torch.float64}
-"""Floats that hold every number of a dtype."""
-
-
-def _max_pool3d(x: Any, *how: Any) -> Any:
-    """As floats: torch-mlir's passes crash on integers."""
-    if not _fits_a_float(x):
-        return NotImplemented
-    values, places = aten.max_pool3d_with_indices.default(x.to(_EXACT[x.dtype]), *how)
-    return values.to(x.dtype), places
-
-
-def _fits_a_float(x: Any, *_: Any, **__: Any) -> bool:
-    return value_of(x).dtype in _EXACT
-
-
 TABLE: dict[Any, Callable[..., Any]] = {
-    aten.max_pool3d_with_indices.default: _max_pool3d,
     aten.pow.Tensor_Scalar: _power,
     **dict.fromkeys((aten.pow.Tensor_Tensor, aten.pow.Scalar), _powers),
     aten.isclose.default: _isclose,
@@ -106,7 +89,6 @@ TABLE: dict[Any, Callable[..., Any]] = {
 }
 """By operator."""
 TAKES: dict[Any, Callable[..., bool]] = {
-    aten.max_pool3d_with_indices.default: _fits_a_float,
     aten.pow.Tensor_Scalar: _is_power,
     **dict.fromkeys((aten.pow.Tensor_Tensor, aten.pow.Scalar), _are_powers),
     aten.isclose.default: lambda x, *_, **__: _is_whole(x),

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from irwidget.frontends.decompositions_bytes import SHIFTS, value_of
+from irwidget.frontends.decompositions_bytes import SHIFTS, held, value_of
 
 aten: Any = torch.ops.aten
 _HALVES = (torch.float16, torch.bfloat16)
@@ -96,7 +96,7 @@ def copysign(x: Any, y: Any) -> Any:
 def _fmod(x: Any, y: Any) -> Any:
     """The remainder with the sign of `x`."""
     kind = torch.result_type(x, y)
-    y = y.to(kind) if isinstance(y, torch.Tensor) else torch.full_like(x, y, dtype=kind)
+    y = y.to(kind) if isinstance(y, torch.Tensor) else torch.full_like(x, held(y, kind), dtype=kind)
     x = x.to(kind)
     if not x.dtype.is_floating_point:
         return x - torch.div(x, y, rounding_mode="trunc") * y

@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
-from irwidget.frontends import decompositions_unsigned
-from irwidget.frontends.decompositions_bytes import either, value_of, wide
+from irwidget.frontends import decompositions_pools, decompositions_unsigned
+from irwidget.frontends.decompositions_bytes import either, held, value_of, wide
 from irwidget.frontends.decompositions_unsigned import How, is_byte
 
 aten: Any = torch.ops.aten
@@ -115,6 +115,17 @@ def _widened(operator: Any, takes: Callable[..., bool], kind: Callable[..., Any]
         return found.to(kind(*given)) if kind(*given) else found
 
     return made
+
+
+def _is_beyond(x: Any, number: Any) -> bool:
+    """Whether integers with a sign are compared with a number that their dtype does not hold."""
+    kind = value_of(x).dtype
+    return kind in (torch.int8, torch.int16, torch.int32) and held(number, kind) != number
+
+
+def _brought_within(operator: Any) -> Callable[..., Any]:
+    """Compared with the low bits of the number, as eager PyTorch does it."""
+    return lambda x, number: operator(x, held(number, x.dtype)) if _is_beyond(x, number) else NotImplemented
 
 
 def _kind_of_both(x: Any, y: Any, *_: Any) -> torch.dtype:
@@ -283,30 +294,28 @@ def _average(operator: Any) -> Callable[..., Any]:
     return lambda x, *how, dtype=None: operator(wide(x).to(dtype), *how) if is_byte(x) and dtype else NotImplemented
 
 
-def _max_pool(operator: Any, kind: torch.dtype) -> Callable[..., Any]:
+def _max_pool(operator: Any) -> Callable[..., Any]:
     """Of bytes: as numbers that have a sign, too."""
 
     def made(x: Any, *how: Any) -> Any:
         if not is_byte(x):
             return NotImplemented
-        values, places = operator(wide(x).to(kind), *how)
-        return values.to(torch.int32).to(x.dtype), places
+        values, places = operator(wide(x), *how)
+        return values.to(x.dtype), places
 
     return made
 
 
-_POOLS = {
-    aten.max_pool2d_with_indices.default: torch.int32,
-    aten.max_pool3d_with_indices.default: torch.float32,  # torch-mlir crashes on all integers
-}
+_POOLS = (aten.max_pool2d_with_indices.default, aten.max_pool3d_with_indices.default)
+_SEARCHES = (aten.bucketize.Tensor, aten.searchsorted.Tensor)
 _PAIRS = (
     *(aten.maximum.default, aten.minimum.default, aten.bitwise_and.Tensor, aten.bitwise_or.Tensor),
     *(aten.bitwise_xor.Tensor, aten.pow.Tensor_Tensor, aten.atan2.default, aten.remainder.Tensor),
-    *(aten.fmod.Tensor, aten.div.Tensor_mode),
+    *(aten.fmod.Tensor, aten.div.Tensor_mode, *_SEARCHES),
 )
 _MEANS = (aten.mean.default, aten.mean.dim)
 _MOVED: dict[Any, How] = {
-    **{operator: (is_byte, _max_pool(operator, kind)) for operator, kind in _POOLS.items()},
+    **{operator: (is_byte, _max_pool(operator)) for operator in _POOLS},
     aten.where.self: (_of_mixed_choice, _where),
     aten.cat.default: (_of_mixed, _cat),
     **{operator: (_of_mixed_pair, _joined(operator)) for operator in _PAIRS},
@@ -367,22 +376,23 @@ def _any_of(*conditions: Callable[..., bool]) -> Callable[..., bool]:
 
 
 _ORDERS = {name: _orders_wrongly(*right) for name, right in _RIGHT.items()}
+_BEYOND: dict[Any, How] = {
+    operator: (_is_beyond, _brought_within(operator))
+    for operator in (getattr(aten, name).Scalar for name in (*_RIGHT, "eq", "ne"))
+}
+_IN_LINALG = _signed({**_ORDERS, **dict.fromkeys(("eq", "ne"), _equals_wrongly())}, _leaves_by_number, _of_bytes)
+_IN_TOSA = {
+    **_signed(
+        {**dict.fromkeys(_RIGHT, _of_bytes), **dict.fromkeys(("eq", "ne"), _equals_wrongly(torch.bool))},
+        _leaves_bytes,
+        _divides_wrongly,
+    ),
+    **dict.fromkeys(_INDEX_PUTS, (_adds_narrow, _index_put(_adds_narrow))),
+}
 _SIGNED = {
-    "": _both(
-        _signed({**_ORDERS, **dict.fromkeys(("eq", "ne"), _equals_wrongly())}, _leaves_by_number, _of_bytes),
-        decompositions_unsigned.IN_LINALG,
-    ),
-    "TOSA": _both(
-        {
-            **_signed(
-                {**dict.fromkeys(_RIGHT, _of_bytes), **dict.fromkeys(("eq", "ne"), _equals_wrongly(torch.bool))},
-                _leaves_bytes,
-                _divides_wrongly,
-            ),
-            **dict.fromkeys(_INDEX_PUTS, (_adds_narrow, _index_put(_adds_narrow))),
-        },
-        decompositions_unsigned.IN_TOSA,
-    ),
+    "": _both(_both(_IN_LINALG, decompositions_unsigned.IN_LINALG), _BEYOND),
+    "TOSA": _both(_both(_IN_TOSA, decompositions_unsigned.IN_TOSA), _BEYOND),
+    "StableHLO": {**_BEYOND, **decompositions_pools.CEILED, **{one: _MOVED[one] for one in _SEARCHES}},
 }
 """By language; StableHLO has unsigned integers."""
 

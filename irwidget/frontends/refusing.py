@@ -157,10 +157,11 @@ def is_dynamic(program: ExportedProgram) -> bool:
 
 _NOWHERE = "multinomial unique_consecutive nonzero_static resize linalg_qr view.dtype stft cumprod"
 _POOLS = "adaptive_max_pool1d adaptive_max_pool2d adaptive_avg_pool1d"
+_PLACES = "max_pool2d_with_indices max_pool3d_with_indices"
 _DOUBTFUL = {
     "linalg": f"{_NOWHERE} {_POOLS} erfinv linalg_det linalg_slogdet _linalg_det _linalg_slogdet",
     "TOSA": f"{_NOWHERE} {_POOLS} sort topk argmax argmin any.dims Float.Tensor pow.Scalar",
-    "StableHLO": f"{_NOWHERE} {_POOLS} argmax argmin diagonal isclose _adaptive_avg_pool3d max_pool2d_with_indices",
+    "StableHLO": f"{_NOWHERE} {_POOLS} argmax argmin diagonal isclose _adaptive_avg_pool3d {_PLACES}",
 }
 """Operators of torch-mlir's that its passes lower not at all, or not for all inputs."""
 

@@ -220,13 +220,19 @@ def products(x: torch.Tensor, i: torch.Tensor) -> Any:
     """Of integers: int8 crashes torch-mlir, and its sums of products are those of floats."""
     low = (x * 20).to(torch.int8)
     linear = nn.functional.linear
-    deep = [nn.functional.max_pool3d(one.reshape(1, 1, 2, 2, 4), 2) for one in (low, i.int().repeat(4) + (1 << 30))]
-    pooled = *nn.functional.max_pool2d(x[None], 2, return_indices=True), *deep
+    largest = nn.functional.max_pool3d
+    deep = largest(low.reshape(1, 1, 2, 2, 4), 2), largest(x.reshape(1, 2, 2, 4), 2)
+    bounds = torch.tensor([10, 100, 200], dtype=torch.uint8)
+    found = torch.bucketize(low, bounds), torch.searchsorted(bounds, i * 70)
+    long = (i.repeat(4) - (1 << 62)).reshape(1, 1, 2, 2, 4)
+    placed = largest(long, (2, 1, 3), 2, (1, 0, 1), ceil_mode=True, return_indices=True)
+    pooled = *nn.functional.max_pool2d(x[None], 2, return_indices=True), *deep, *placed
     return (
         low @ low.T,
         linear(low, low, low[:, 0]),
         linear(i, i[None] * i[:, None], i),
         *pooled,
+        *found,
         low[None] @ low.T[None],
     )
 
@@ -351,7 +357,28 @@ def test_what_is_lowered_to_something_else_takes_nothing_else_along() -> None:
     assert str(low.check).startswith("equal to eager PyTorch"), low.check
 
 
-@pytest.mark.parametrize("model", [orders, writes, numbers, products, signs, means, bags])
+def beyond(x: torch.Tensor, i: torch.Tensor) -> Any:
+    """Integers with numbers that their dtype does not hold: eager PyTorch takes the low bits."""
+    byte, short = (i - 2).to(torch.int8) * 40, i.to(torch.int16) * 9000
+    orders = byte < 200, byte >= -200, byte == 256 - 40, short > 40000, i.int() <= (1 << 31)
+    return *orders, torch.fmod(byte, 200), byte | 200, byte.cumsum(0, dtype=torch.int8)
+
+
+def ceiled(x: torch.Tensor, i: torch.Tensor) -> Any:
+    """Pools of which the last windows reach behind the padding."""
+    pooled = nn.functional.max_pool2d(x[None, None], 3, 2, 1, ceil_mode=True, return_indices=True)
+    byte = (i * 80).to(torch.uint8).expand(1, 1, 4, 4)
+    return *pooled, *(nn.functional.max_pool2d(one, 3, 2, 1, ceil_mode=True) for one in (byte, byte.long()))
+
+
+@pytest.mark.parametrize("model", [beyond, ceiled])
+def test_what_stablehlo_has_something_else_for_is_decomposed(model: Any) -> None:
+    torch.manual_seed(1)
+    low = irwidget.lower(model, torch.randn(4, 4), torch.tensor([1, 3, 0, 2]), to="stablehlo_mlir", check=True)
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check
+
+
+@pytest.mark.parametrize("model", [orders, writes, numbers, products, signs, means, bags, beyond])
 def test_what_torch_mlir_lacks_below_is_decomposed(model: Any) -> None:
     torch.manual_seed(1)
     inputs = torch.randn(4, 4), torch.tensor([1, 3, 0, 2])

@@ -300,14 +300,28 @@ def test_bad_calls_are_usage_errors(call, expected):
         call()
 
 
-def largest_integers(x):
-    """torch-mlir's passes crash on pools of integers; those of 64 bits fit no float."""
-    return nn.functional.max_pool3d(x, 2)
+POOL = """
+func.func @forward(%x: !torch.vtensor<[1,2,4,4,4],si64>) -> !torch.vtensor<[1,2,2,2,2],si64> {
+  %two = torch.constant.int 2
+  %twos = torch.prim.ListConstruct %two, %two, %two : (!torch.int, !torch.int, !torch.int) -> !torch.list<int>
+  %zero = torch.constant.int 0
+  %zeros = torch.prim.ListConstruct %zero, %zero, %zero : (!torch.int, !torch.int, !torch.int) -> !torch.list<int>
+  %one = torch.constant.int 1
+  %ones = torch.prim.ListConstruct %one, %one, %one : (!torch.int, !torch.int, !torch.int) -> !torch.list<int>
+  %no = torch.constant.bool false
+  %y = torch.aten.max_pool3d %x, %twos, %twos, %zeros, %ones, %no : !torch.vtensor<[1,2,4,4,4],si64>,
+    !torch.list<int>, !torch.list<int>, !torch.list<int>, !torch.list<int>, !torch.bool
+    -> !torch.vtensor<[1,2,2,2,2],si64>
+  return %y : !torch.vtensor<[1,2,2,2,2],si64>
+}
+"""
+"""A program that torch-mlir's pass to linalg crashes on."""
 
 
 def test_a_crash_costs_the_lowering_not_the_process(mlp):
+    passes = "builtin.module(canonicalize,func.func(convert-torch-to-linalg))"
     with pytest.raises(irwidget.ToolError, match="convert-torch-to-linalg crashed .*SIGSEGV") as caught:
-        irwidget.lower(largest_integers, torch.ones(1, 2, 4, 4, 4, dtype=torch.int64), to="linalg_on_tensors_mlir")
+        irwidget.lower(POOL, to="raw_ir", pipeline=f"torch-mlir-opt --pass-pipeline='{passes}'")
     kept = caught.value.lowering.dumps
     assert "torch.aten.max_pool3d" in kept[-1].text
     assert "convert-torch-to-linalg" in caught.value.reproducer

@@ -1,0 +1,132 @@
+"""Pools that torch-mlir's passes crash on, refuse, or lowers to something else, in terms of others."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from irwidget.frontends.decompositions_bytes import value_of
+
+aten: Any = torch.ops.aten
+
+
+def _is_taken(rank: int) -> Callable[..., bool]:
+    """Whether a pool is of integers, has no batch, or leaves it to PyTorch to say how far apart its windows are."""
+
+    def takes(x: Any, kernel: Any, stride: Any = (), *_: Any, **__: Any) -> bool:
+        value = value_of(x)
+        return not value.dtype.is_floating_point or value.dim() == rank + 1 or not stride
+
+    return takes
+
+
+def _max_pool(operator: Any, rank: int) -> Callable[..., Any]:
+    takes = _is_taken(rank)
+
+    def made(
+        x: Any, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+    ) -> Any:
+        if not takes(x, kernel, stride):
+            return NotImplemented
+        sizes = [_each(one, rank) for one in (kernel, stride or kernel, padding, dilation)]
+        if not x.dtype.is_floating_point:
+            return _largest(x, list(map(_along, x.shape[-rank:], *sizes, [ceil_mode] * rank)))
+        if x.dim() > rank + 1:
+            return operator(x, *sizes, ceil_mode)
+        return tuple(one.squeeze(0) for one in operator(x.unsqueeze(0), *sizes, ceil_mode))
+
+    return made
+
+
+def _each(value: Any, rank: int) -> list[Any]:
+    """One for each dimension, of which a single one may be given for all."""
+    values = list(value) if isinstance(value, list | tuple) else [value]
+    return values if len(values) == rank else values * rank
+
+
+def _along(length: Any, kernel: int, stride: int, padding: int, dilation: int, ceil: bool) -> Any:
+    """What is padded before and behind a dimension, and the slice of this that each place of a window sees."""
+    span = dilation * (kernel - 1) + 1
+    count = (length + 2 * padding - span + (stride - 1 if ceil else 0)) // stride + 1
+    if ceil and (count - 1) * stride >= length + padding:  # a window starts in the tensor or before it
+        count -= 1
+    reach = (count - 1) * stride + 1
+    behind = reach + span - 1 - length - padding if ceil else padding
+    starts = range(0, span, dilation)
+    return (padding, max(behind, 0)), [slice(start, start + reach, stride) for start in starts]
+
+
+def _padding(dimensions: list[Any]) -> list[Any]:
+    return [size for sizes, _ in reversed(dimensions) for size in sizes]
+
+
+def _largest(x: Any, dimensions: list[Any]) -> Any:
+    """Of integers: the largest of every window, and the first place of it in the tensor without padding."""
+    inside = x.shape[-len(dimensions) :]
+    places = torch.arange(math.prod(inside), device=x.device).reshape(inside).expand(x.shape)
+    padding = _padding(dimensions)
+    if any(padding):
+        x = aten.constant_pad_nd.default(x, padding, torch.iinfo(x.dtype).min)
+        places = aten.constant_pad_nd.default(places, padding, -1)
+    best: Any = None
+    place: Any = None
+    for window in itertools.product(*(slices for _, slices in dimensions)):
+        value, at = x[(..., *window)], places[(..., *window)]
+        if best is None:
+            best, place = value.clone(), at.clone()
+            continue
+        place = torch.where((value > best) | (place < 0), at, place)
+        best = torch.maximum(best, value)
+    return best, place
+
+
+def _is_ceiled(
+    x: Any, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False, **_: Any
+) -> bool:
+    """Whether the last windows may reach behind the padding, for which torch-mlir's StableHLO pads in front, too."""
+    return bool(ceil_mode)
+
+
+def _ceiled(operator: Any, rank: int) -> Callable[..., Any]:
+    """Padded first."""
+
+    def made(x: Any, kernel: Any, *how: Any, **named: Any) -> Any:
+        if not _is_ceiled(x, kernel, *how, **named):
+            return NotImplemented
+        stride, padding, dilation, *_ = (*how, *((), 0, 1)[len(how) :])
+        sizes = [_each(one, rank) for one in (kernel, stride or kernel, padding, dilation)]
+        dimensions = list(map(_along, x.shape[-rank:], *sizes, [True] * rank))
+        if not x.dtype.is_floating_point:
+            return _largest(x, dimensions)
+        ahead = [size for (size, _), _ in dimensions]
+        padded = aten.constant_pad_nd.default(x, _padding(dimensions), -math.inf)
+        values, places = operator(padded, sizes[0], sizes[1], [0] * rank, sizes[3])
+        return values, _moved(places, padded.shape[-rank:], x.shape[-rank:], ahead)
+
+    return made
+
+
+def _moved(places: Any, padded: Any, inside: Any, ahead: list[int]) -> Any:
+    """Places in a padded tensor as those in the tensor without padding."""
+    made: Any = 0
+    step = 1
+    for of_padded, of_inside, before in reversed(list(zip(padded, inside, ahead, strict=True))):
+        made = made + (places % of_padded - before) * step
+        places = torch.div(places, of_padded, rounding_mode="floor")
+        step = step * of_inside
+    return made
+
+
+_POOLS = {aten.max_pool2d_with_indices.default: 2, aten.max_pool3d_with_indices.default: 3}
+TABLE: dict[Any, Callable[..., Any]] = {operator: _max_pool(operator, rank) for operator, rank in _POOLS.items()}
+"""By operator."""
+TAKES: dict[Any, Callable[..., bool]] = {operator: _is_taken(rank) for operator, rank in _POOLS.items()}
+"""Whether an operator of the table is taken apart for some arguments."""
+CEILED: dict[Any, tuple[Callable[..., bool], Callable[..., Any]]] = {
+    operator: (_is_ceiled, _ceiled(operator, rank)) for operator, rank in _POOLS.items()
+}
+"""By operator, what torch-mlir lowers to something else in StableHLO: whether it is taken apart, and how."""
