@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import numbers
 import re
 import time
 from collections.abc import Sequence
@@ -39,7 +40,7 @@ def bind(kernel: Any, args: Sequence[Any], config: Any = None, *, open_tiles: bo
         ExportError: Helion refuses the kernel; the message names the kernel's line.
     """
     if not private.is_kernel(kernel):
-        what = f"{_kind(kernel)} is not a Helion kernel"
+        what = f"{kind(kernel)} is not a Helion kernel"
         if private.is_kernel(args):
             raise UsageError(f"{what}. The kernel comes first, then its arguments: (kernel, (x, y)).")
         raise UsageError(f"{what}: decorate a function with @helion.kernel().")
@@ -47,7 +48,7 @@ def bind(kernel: Any, args: Sequence[Any], config: Any = None, *, open_tiles: bo
     owner = getattr(kernel, "kernel", kernel)
     if isinstance(args, torch.Tensor) or not isinstance(args, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         name = owner.fn.__name__
-        raise UsageError(f"The arguments of {name} are one tuple, as in ({name}, (x, y)), not {_kind(args)}.")
+        raise UsageError(f"The arguments of {name} are one tuple, as in ({name}, (x, y)), not {kind(args)}.")
     arguments = tuple(args)
     check_arguments(owner, arguments)
     copied = private.copied_kernel(owner)
@@ -74,6 +75,10 @@ def bind(kernel: Any, args: Sequence[Any], config: Any = None, *, open_tiles: bo
     return binding
 
 
+_NUMBERS = (int, float, bool, "int", "float", "bool")
+_TAKEN_AS_NUMBERS = (numbers.Real, torch.SymInt, torch.SymFloat, torch.SymBool)
+
+
 def check_arguments(kernel: Any, args: tuple[Any, ...]) -> None:
     """Raise UsageError for arguments whose number or kinds are not the kernel's."""
     signature = inspect.signature(kernel.fn)
@@ -88,18 +93,24 @@ def check_arguments(kernel: Any, args: tuple[Any, ...]) -> None:
     for parameter, value in given.items():
         tensor = hints.get(parameter) in (torch.Tensor, "torch.Tensor", "Tensor")
         if tensor and not isinstance(value, torch.Tensor):
-            raise UsageError(f"{name} takes a tensor as {parameter}, not {_kind(value)}.")
-        if isinstance(value, torch.Tensor) and hints.get(parameter) in (int, float, bool, str, "int", "float", "bool"):
-            raise UsageError(f"{name} takes a number as {parameter}, not {_kind(value)}.")
+            raise UsageError(f"{name} takes a tensor as {parameter}, not {kind(value)}.")
+        if isinstance(value, torch.Tensor) and value.layout != torch.strided:
+            layout = str(value.layout).removeprefix("torch.")
+            raise UsageError(f"{name} takes a dense tensor as {parameter}, not one of layout {layout}.")
+        default = signature.parameters[parameter].default
+        if hints.get(parameter) in _NUMBERS and value is not default and not isinstance(value, _TAKEN_AS_NUMBERS):
+            raise UsageError(f"{name} takes a number as {parameter}, not {kind(value)}.")
 
 
-def _kind(value: Any) -> str:
+def kind(value: Any) -> str:
     """A value in a few words."""
     if isinstance(value, torch.Tensor):
         return f"a tensor of shape {tuple(value.shape)}"
     if isinstance(value, (tuple, list)):
         return f"a {type(value).__name__} of {len(value)}"
-    return f"{value!r:.60} ({type(value).__name__})"
+    if isinstance(value, (bool, int, float, complex, str)) or value is None or callable(value):
+        return f"{value!r:.60} ({type(value).__name__})"
+    return f"an object of type {type(value).__name__}"
 
 
 def _free_symbols(binding: Binding) -> frozenset[Any]:

@@ -7,7 +7,6 @@ caller down.
 
 from __future__ import annotations
 
-import inspect
 import mmap
 import re
 import sys
@@ -20,13 +19,11 @@ from typing import Any
 import torch
 
 from irwidget.errors import ExportError, IRWidgetError, PassError, ToolError, UsageError
-from irwidget.helion import addresses, aliasing, configuration, private, tools
-from irwidget.helion.binding import check_arguments, open_sizes
+from irwidget.helion import addresses, aliasing, configuration, fitting, private, tools
+from irwidget.helion.binding import open_sizes
 from irwidget.helion.bound import Binding
 from irwidget.helion.configuration import Chosen
-from irwidget.helion.symbols import expression, static_value
 from irwidget.helion.values import HostScalar, HostTensor
-from irwidget.private_torch import FakeTensor
 from irwidget.toolchain import locations
 from irwidget.toolchain.events import Invocation, MemRef, Value
 from irwidget.toolchain.execute import CRASHED
@@ -70,7 +67,7 @@ def run(
         ToolError: the kernel crashed or ran out of time.
     """
     arguments = tuple(tensors)
-    _check(binding, arguments)
+    fitting.check(binding, arguments)
     chosen = binding.chosen if config is None else configuration.choose(binding.bound, binding.kernel, config)
     sizes = open_sizes(binding, chosen)
     host = host_function(binding, chosen)
@@ -120,34 +117,6 @@ def host_function(binding: Binding, chosen: Chosen) -> Callable[..., Any]:
 def _evaluate(expression: str, scope: dict[str, Any]) -> Any:
     """An expression of Helion's own over the host function's variables."""
     return eval(expression, scope)
-
-
-def _check(binding: Binding, arguments: Sequence[Any]) -> None:
-    """Refuse what the module was not made for: dims that stayed open take any size, equal ones the same."""
-    check_arguments(binding.kernel, tuple(arguments))
-    sizes: dict[Any, int] = {}
-    replace = binding.env.shape_env.replace
-    names = list(inspect.signature(binding.kernel.fn).parameters)
-    for number_of, (fake, given) in enumerate(zip(binding.bound.fake_args, arguments, strict=False)):
-        if not isinstance(given, torch.Tensor) or not isinstance(fake, torch.Tensor):
-            continue
-        if given.device.type == "meta" or isinstance(given, FakeTensor):
-            kind = "fake" if isinstance(given, FakeTensor) else "meta"
-            raise UsageError(f"Running needs tensors with data; these are {kind} tensors.")
-        with binding.entered():
-            wanted = [static_value(binding, size) for size in fake.shape]
-        fits = given.dtype == fake.dtype and given.ndim == fake.ndim
-        for size, symbol, number in zip(given.shape, fake.shape, wanted, strict=False):
-            expected = sizes.setdefault(replace(expression(symbol)), size) if number is None else number
-            fits = fits and size == expected and (number is not None or size > 1)
-        if not fits:
-            shape = ", ".join("?" if number is None else str(number) for number in wanted) + "," * (len(wanted) == 1)
-            opened = " (? is any size but 0 and 1)" if "?" in shape else ""
-            of = f" for {names[number_of]}" if number_of < len(names) else ""
-            raise UsageError(
-                f"The kernel was lowered for ({shape}) {fake.dtype}{opened}, "
-                f"not {tuple(given.shape)} {given.dtype}{of}."
-            )
 
 
 @dataclass

@@ -201,7 +201,10 @@ def test_what_is_read_is_read_before_memory_that_it_shares_is_written():
     array = memory.numpy()
     with pytest.raises(UsageError, match="x and y share memory"):
         apart.run(memory[1:], torch.from_numpy(array[:12]))
-    apart.run(x, x.new_empty(24)[12:])
+    both = torch.arange(24.0)
+    with pytest.raises(UsageError, match="x and y share memory"):
+        apart.run(both[:12], both[11:23])
+    apart.run(both[:12], both[12:])
 
 
 @pytest.mark.filterwarnings("ignore:The given buffer is not writable")
@@ -237,6 +240,19 @@ def test_integers_without_sign_are_none_below_zero():
     assert torch.equal(first, x[ends.long()])
     assert sums.tolist() == [sum(range(end)) for end in ends.tolist()]
     assert top.tolist() == [2, 40000, 9]
+
+
+@helion.kernel(config=helion.Config(block_sizes=[4]))
+def written(x: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    for tile in hl.tile(places.size(0)):
+        x[places[tile]] = tile.index.to(torch.float32) + 1
+    return x
+
+
+def test_of_lanes_that_meet_the_first_writes_and_none_outside():
+    given = (torch.zeros(5), torch.tensor([-1, 2, 2, 5, 0]))
+    found = lower_kernel(written, given, dumps=False).run(opt_level=0, check_bounds=True)
+    assert found.tolist() == [5, 0, 2, 0, 0]
 
 
 @helion.kernel(config=helion.Config(block_sizes=[4]))

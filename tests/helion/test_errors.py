@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import helion
 import helion.language as hl
 import pytest
@@ -35,6 +37,45 @@ def shadowed(x: torch.Tensor) -> torch.Tensor:
     return x
 
 
+@helion.kernel(config=helion.Config(block_sizes=[8]))
+def constants(
+    xs: list[torch.Tensor], how: str, by: hl.constexpr, added: int, factor: float, f: Any, last: torch.Tensor | None
+) -> torch.Tensor:
+    out = torch.empty_like(xs[0])
+    for tile in hl.tile(out.size(0)):
+        value = f(xs[0][tile] * factor + xs[1][tile] + added) * by
+        if how == "negated":
+            value = -value
+        if last is not None:
+            value = value + last[tile]
+        out[tile] = value
+    return out
+
+
+def test_what_a_module_has_as_constants_may_not_be_others():
+    x, wide = torch.ones(8), torch.ones(8, dtype=torch.float64)
+    given = ([x, x], "negated", 2, 3, 0.5, torch.sin, None)
+    lowering = lower_kernel(constants, given, dumps=False)
+    others = {
+        "a list of 2 as xs, not a list of 1": ([x],),
+        "not (8,) torch.float64 for xs[1]": ([x, wide],),
+        "not (9,) torch.float32 for xs[0]": ([torch.ones(9), x],),
+        "'negated' (str) as how, not 'other' (str)": ([x, x], "other"),
+        "2 (int) as by, not 4 (int)": ([x, x], "negated", 4),
+        "3 (int) as added, not 2.5 (float)": ([x, x], "negated", 2, 2.5),
+        "takes a number as factor, not 'a' (str)": ([x, x], "negated", 2, 3, "a"),
+        "takes a number as factor, not None": ([x, x], "negated", 2, 3, None),
+        "not <built-in method cos": ([x, x], "negated", 2, 3, 0.5, torch.cos),
+        "None (NoneType) as last, not a tensor of shape (8,)": (*given[:-1], x),
+    }
+    for said, changed in others.items():
+        with pytest.raises(UsageError) as raised:
+            lowering.run(*changed, *given[len(changed) :])
+        assert said in str(raised.value)
+    found = lowering.run([x, x * 2], "negated", 2, 5, 0.25, torch.sin, None, opt_level=0)
+    torch.testing.assert_close(found, -torch.sin(x * 7.25) * 2)
+
+
 def test_arguments_that_are_no_tuple_swapped_or_too_few():
     lowering = lower_kernel(mm.matmul, (X, Y))
     attempts = {
@@ -47,6 +88,8 @@ def test_arguments_that_are_no_tuple_swapped_or_too_few():
         "does not take these 1 arguments: missing a required argument: 'y'.": lambda: lowering.run(X),
         "'y'. They are in a tuple of their own: leave that out.": lambda: lowering.run((X, Y)),
         "'y'. They are in a list of their own: leave that out.": lambda: lower_kernel(mm.matmul, ([X, Y],)),
+        "takes a dense tensor as x, not one of layout sparse_coo": lambda: lowering.run(X.to_sparse(), Y),
+        "takes a tensor as y, not an object of type ndarray.": lambda: lower_kernel(mm.matmul, (X, Y.numpy())),
         "these are meta tensors": lambda: lowering.run(X.to("meta"), Y.to("meta")),
         "these are fake tensors": lambda: lowering.run(*map(FakeTensorMode().from_tensor, (X, Y))),
     }
