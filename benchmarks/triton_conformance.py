@@ -47,7 +47,7 @@ BINARIES = ("cubin", "hsaco")
 
 
 def told(error: BaseException) -> str:
-    """What an error says, its cause first: Triton's own begin with the source of the kernel, and may end with it."""
+    """What an error says, its cause first: those of Triton's own quote the source of the kernel before it."""
     ours = compile_error(error) if isinstance(error, Exception) else None
     return f"{type(error).__name__}: {ours or error}"
 

@@ -315,6 +315,29 @@ def test_autotuned_kernels_and_compiled_ones_are_executed_as_they_end():
         assert len(launches) == 3
 
 
+def test_an_autotuner_resets_what_it_measured_once_and_before_the_configurations_hook():
+    plain = [triton.Config({}, num_warps=n) for n in (1, 2)]
+    filled = [triton.Config({}, num_warps=n, pre_hook=lambda named: named["x"].fill_(1)) for n in (1, 2)]
+
+    def reset(configs, key=(), prune=None):
+        return triton.autotune(
+            configs,
+            key=[*key],
+            reset_to_zero=["x"],
+            prune_configs_by={"early_config_prune": prune or (lambda all, *_, **__: all)},
+        )(reverse)
+
+    def sums(kernel, dtype=torch.int32):
+        """After each of two launches on ones, which it doubles where they are not reset to zero."""
+        x = torch.ones(64, device="cuda", dtype=dtype)
+        return [(kernel[(1,)](x.fill_(1), N=64), x.sum())[1] for _ in range(2)]
+
+    with frontend.recording(CAN_READ):
+        each = [*sums(several := reset(plain, ["N"])), *sums(several, torch.int64), *sums(reset(filled))]
+        each += [*sums(reset(plain[:1])), *sums(reset(plain, prune=lambda all, *_, **__: all[:1]))]
+        assert torch.stack(each).tolist() == [0, 128, 0, 128, 128, 128, 128, 128, 128, 128]
+
+
 @triton.jit
 def cast(x, out):
     o = tl.arange(0, 64)
