@@ -4,6 +4,7 @@ Never another value than a GPU's program would give to the CPU: what is in doubt
 """
 
 import copy
+import ctypes
 import random
 
 import numpy as np
@@ -185,8 +186,9 @@ class _Moves(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, dy):
-        host = dy.cpu()  # of which nobody has said where it is
-        dy.zero_()
+        made = dy * 1  # of which nobody has said where it is
+        host = made.cpu()
+        made.zero_()
         assert host.sum().item() == 8
 
 
@@ -220,6 +222,7 @@ def _empty(n):
         (lambda: torch.nn.Linear(1 << 13, 1 << 12).cuda().weight.sum().item(), "a tensor of 128 MiB"),
         (lambda: _empty(1 << 38).sum().item(), "a tensor of 1048576 MiB goes into it"),  # of which nothing is allocated
         (lambda: _empty(4).sum().item(), "sum: nothing has written all of the tensor that is read"),
+        (lambda: f"{_empty(4).sum():.2f}", "sum: nothing has written all of the tensor that is read"),
         (lambda: _empty(4)[:2].copy_(torch.zeros(2, device="cuda")).new_empty(3).tolist(), "nothing has written"),
         (lambda: torch.zeros(4, device="cuda").copy_(_empty(4)).tolist(), "copy_: nothing has written"),
         (lambda: unmasked[(1,)](_empty(64), x := _empty(64)) and x.tolist(), "unmasked reads memory that nothing"),
@@ -382,7 +385,10 @@ def test_what_is_moved_between_cpu_and_gpu_is_copied(values):
         assert (moved.sum().item(), older.sum().item()) == (64, 0)
         half = torch.empty(128, dtype=torch.int32, device="cuda")
         half[:64].zero_()
-        unmasked[(1,)](half, half[64:])  # reads what is written, and no more
+        unmasked[(1,)](half, torch.empty_like(half))  # reads what is written, and no more
+        if values:  # of what is written by an address nothing is known, so that nothing is in doubt
+            ctypes.memset(half[64:].data_ptr(), 0, 256)
+            unmasked[(1,)](half[64:], half)
         host = torch.zeros(64, dtype=torch.int32)
         pinned = host.pin_memory()
         x = host.to(0)
