@@ -15,6 +15,7 @@ import triton.language as tl
 
 from irwidget.frontends import triton as frontend
 from irwidget.frontends.triton.memory import LIMIT
+from irwidget.frontends.triton.reading import SECONDS
 from irwidget.frontends.triton.tensors import fake_mode
 from irwidget.frontends.triton.writes import reaches_anything, written
 from tests.triton.kernels import add, add_kernel
@@ -211,6 +212,12 @@ def _restored():
     torch.rand(4, device="cuda").tolist()
 
 
+def _places_into():
+    places = torch.full((4, 1), 7, device="cuda")
+    torch.nonzero(torch.ones(4, device="cuda"), out=places)
+    assert places.tolist() == [[0], [1], [2], [3]]
+
+
 def _empty(n):
     return torch.empty(n, device="cuda")
 
@@ -224,6 +231,7 @@ def _empty(n):
         (lambda: _empty(4).sum().item(), "sum: nothing has written all of the tensor that is read"),
         (lambda: f"{_empty(4).sum():.2f}", "sum: nothing has written all of the tensor that is read"),
         (lambda: _empty(4)[:2].copy_(torch.zeros(2, device="cuda")).new_empty(3).tolist(), "nothing has written"),
+        (_places_into, "nonzero needs values"),
         (lambda: torch.zeros(4, device="cuda").copy_(_empty(4)).tolist(), "copy_: nothing has written"),
         (lambda: unmasked[(1,)](_empty(64), x := _empty(64)) and x.tolist(), "unmasked reads memory that nothing"),
         (
@@ -289,6 +297,7 @@ def test_what_a_launch_has_written_is_computed_once_when_it_is_read():
     with frontend.recording(CAN_READ) as launches:
         cell()
     assert [one.grid for one in launches] == [(1,), (3,)]
+    assert 0 < launches.reading.left < SECONDS
     (note,) = launches.diagnostics
     assert note.message.startswith("Triton's interpreter executed 2 launches in ")
     assert f"because {note.location} and 1 more read results" in note.message
@@ -420,7 +429,10 @@ def test_what_is_moved_between_cpu_and_gpu_is_copied(values):
 
 
 def test_draws_begin_anew_with_each_seed():
+    assert refused(_restored)  # a state that is not known, of the cell before
+
     def cell():
+        assert len(torch.rand(8, device="cuda").tolist()) == 8
         for seed in (torch.manual_seed, torch.cuda.manual_seed):
             drawn = []
             for _ in range(2):
