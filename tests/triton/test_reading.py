@@ -34,7 +34,7 @@ def ahead(p):
 
 
 @triton.jit
-def many(called, loaded, looped, chosen, passed, returned, n, N: tl.constexpr):
+def many(called, loaded, looped, chosen, passed, returned, front, back, n, N: tl.constexpr):
     o = tl.arange(0, N)
     s = tl.load(called + tl.program_id(0))
     pointers = loaded + o
@@ -46,6 +46,8 @@ def many(called, loaded, looped, chosen, passed, returned, n, N: tl.constexpr):
         if i > 3:
             into = into + 1
         tl.store(into, total)
+        tl.store(front, i)
+        front, back = back, front
     while s < 10:
         s += 1
     tl.store(tl.where(s > n, chosen, chosen + 1), s)
@@ -104,8 +106,8 @@ def ttir(cell):
 
 def test_what_a_kernel_writes_through_is_read_off_its_ir():
     i32, f32 = torch.empty(64, dtype=torch.int32), torch.empty(64)
-    text = ttir(lambda: many[(1,)](i32, f32, f32, i32, i32, i32, 100, 64))
-    assert written(text) == {"looped", "chosen", "passed", "returned"}
+    text = ttir(lambda: many[(1,)](i32, f32, f32, *[i32] * 5, 100, 64))
+    assert written(text) == {"looped", "chosen", "passed", "returned", "front", "back"}
     assert written(ttir(lambda: reading[(1,)](i32, i32, i32, 64))) == {"out"}
     assert written(ttir(lambda: reverse[(1,)](i32, 64))) == {"x"}
     assert reaches_anything(ttir(lambda: through_address[(1,)](torch.empty(1, dtype=torch.int64))))
