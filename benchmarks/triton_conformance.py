@@ -26,7 +26,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import traceback
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +33,7 @@ import pytest
 
 from irwidget.errors import IRWidgetError
 from irwidget.frontends import triton as frontend
+from irwidget.frontends.triton.failures import compile_error
 from irwidget.frontends.triton.launch import Launch
 from irwidget.toolchain import triton_private, triton_state
 from irwidget.toolchain.triton_archs import find
@@ -44,6 +44,12 @@ ROOT = Path(__file__).resolve().parents[1]
 ARCHS = ("sm_80", "sm_90", "sm_100", "sm_120", "gfx942", "gfx950")
 LANGUAGES = {"ttir": "mlir", "ttgir": "mlir", "llir": "llvm", "ptx": "ptx", "amdgcn": "amdgcn"}
 BINARIES = ("cubin", "hsaco")
+
+
+def told(error: BaseException) -> str:
+    """What an error says, its cause first: those of Triton's own quote the source of the kernel before it."""
+    ours = compile_error(error) if isinstance(error, Exception) else None
+    return f"{type(error).__name__}: {ours or error}"
 
 
 def by_triton(launch: Launch) -> dict[str, Any]:
@@ -108,7 +114,7 @@ class Suite:
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
-            self.say(pyfuncitem, "capture", f"{type(error).__name__}: {error}")
+            self.say(pyfuncitem, "capture", told(error))
         for launch in launches:
             special, _ = launch.compiled()
             if special.key in self.seen:
@@ -117,7 +123,7 @@ class Suite:
             try:
                 self.say(pyfuncitem, launch.name, compared(launch))
             except Exception as error:
-                self.say(pyfuncitem, launch.name, f"{type(error).__name__}: {error}")
+                self.say(pyfuncitem, launch.name, told(error))
         return True
 
     def say(self, item: Any, kernel: str, what: Any) -> None:
@@ -167,7 +173,7 @@ def tutorial(path: Path, arch: str, *, values: bool) -> dict[str, Any]:
         except Exception as error:
             wrong.append(launch.name)
             ended = ended or error
-    reason = "".join(traceback.format_exception_only(ended)).strip()[-400:] if ended else ""
+    reason = told(ended)[:400] if ended else ""
     notes = [note.message for note in getattr(launches, "diagnostics", [])]
     reason = reason or next((note for note in notes if note.startswith(STOPPED)), "")
     return {
@@ -240,7 +246,7 @@ def report_tutorials(path: Path, arch: str, arguments: argparse.Namespace) -> No
                 kind = verdict(found)
                 counts[kind] += 1
                 shown = ", ".join(dict.fromkeys(found["lowered"]))
-                said = " | ".join(filter(None, [found["reason"][:300], *found.get("notes", [])]))
+                said = " | ".join(filter(None, [found["reason"], *found.get("notes", [])]))
                 print(f"  {arch} {file.stem}: {kind}; {shown}; {said}", flush=True)
         print(f"{arch} {files[0].parent.name}: {dict(counts)}", flush=True)
 

@@ -33,7 +33,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.triton_conformance import STOPPED, by_triton, compared
+from benchmarks.triton_conformance import STOPPED, by_triton, compared, told
 from irwidget.errors import IRWidgetError
 from irwidget.frontends import triton as frontend
 from irwidget.frontends.triton.launch import Launch
@@ -125,7 +125,7 @@ class PublicSuite:
             if isinstance(error, KeyboardInterrupt):
                 raise
             place = traceback.extract_tb(error.__traceback__)[-1]
-            kind, said = "own", f"{type(error).__name__}: {error} ({place.filename}:{place.lineno})"
+            kind, said = "own", f"({place.filename}:{place.lineno}) {told(error)}"
             if self.arguments.verbose:
                 traceback.print_exception(error)
         self.tests[kind] += 1
@@ -145,7 +145,7 @@ class PublicSuite:
             special, _ = launch.compiled()
         except BaseException as error:
             self.kernels["refused by Triton"] += 1
-            self.say(kernel=launch.name, found=f"{type(error).__name__}: {error}"[:400])
+            self.say(kernel=launch.name, found=told(error)[:400])
             return
         if special.key in self.seen:
             return
@@ -163,12 +163,12 @@ class PublicSuite:
                 failure = trace.failure
                 kind, said = ("failed", f"{failure.pass_name}: {failure.message}") if failure else ("lowered", "")
         except BaseException as error:
-            kind, said = "failed", f"{type(error).__name__}: {error}"
+            kind, said = "failed", told(error)
         if kind == "failed":
             try:
                 by_triton(launch)
             except BaseException as error:
-                kind, said = "refused by Triton", f"{said} | {type(error).__name__}: {error}"
+                kind, said = "refused by Triton", f"{told(error)[:300]} | {said}"
         self.kernels[kind] += 1
         if kind not in ("lowered", "equal"):
             self.say(kernel=launch.name, kind=kind, found=said[:600])

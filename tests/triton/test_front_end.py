@@ -12,6 +12,7 @@ import triton
 import triton.language as tl
 
 import irwidget
+from benchmarks.triton_conformance import told
 from irwidget.errors import PassError, ToolError
 from irwidget.frontends import triton as frontend
 from irwidget.toolchain import triton_state
@@ -228,6 +229,8 @@ def test_a_cell_may_catch_tritons_own_errors():
             fails_in_python[(1,)](x)
         assert "tl.store(x_ptr, fails(1))" in str(caught.value)
         assert isinstance(caught.value.__cause__, triton.CompilationError | ZeroDivisionError)
+        words = "CompilationError: fails_in_python does not compile: integer division or modulo by zero\n"
+        assert told(caught.value).startswith(words)
         add_kernel[(1,)](x, x, x, 64, BLOCK=64)
 
     assert len(frontend.capture(cell, "sm_90")) == 1

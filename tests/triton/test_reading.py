@@ -4,6 +4,7 @@ Never another value than a GPU's program would give to the CPU: what is in doubt
 """
 
 import copy
+import ctypes
 import random
 
 import numpy as np
@@ -14,6 +15,7 @@ import triton.language as tl
 
 from irwidget.frontends import triton as frontend
 from irwidget.frontends.triton.memory import LIMIT
+from irwidget.frontends.triton.reading import SECONDS
 from irwidget.frontends.triton.tensors import fake_mode
 from irwidget.frontends.triton.writes import reaches_anything, written
 from tests.triton.kernels import add, add_kernel
@@ -32,7 +34,7 @@ def ahead(p):
 
 
 @triton.jit
-def many(called, loaded, looped, chosen, passed, returned, n, N: tl.constexpr):
+def many(called, loaded, looped, chosen, passed, returned, front, back, n, N: tl.constexpr):
     o = tl.arange(0, N)
     s = tl.load(called + tl.program_id(0))
     pointers = loaded + o
@@ -44,6 +46,8 @@ def many(called, loaded, looped, chosen, passed, returned, n, N: tl.constexpr):
         if i > 3:
             into = into + 1
         tl.store(into, total)
+        tl.store(front, i)
+        front, back = back, front
     while s < 10:
         s += 1
     tl.store(tl.where(s > n, chosen, chosen + 1), s)
@@ -102,8 +106,8 @@ def ttir(cell):
 
 def test_what_a_kernel_writes_through_is_read_off_its_ir():
     i32, f32 = torch.empty(64, dtype=torch.int32), torch.empty(64)
-    text = ttir(lambda: many[(1,)](i32, f32, f32, i32, i32, i32, 100, 64))
-    assert written(text) == {"looped", "chosen", "passed", "returned"}
+    text = ttir(lambda: many[(1,)](i32, f32, f32, *[i32] * 5, 100, 64))
+    assert written(text) == {"looped", "chosen", "passed", "returned", "front", "back"}
     assert written(ttir(lambda: reading[(1,)](i32, i32, i32, 64))) == {"out"}
     assert written(ttir(lambda: reverse[(1,)](i32, 64))) == {"x"}
     assert reaches_anything(ttir(lambda: through_address[(1,)](torch.empty(1, dtype=torch.int64))))
@@ -185,8 +189,9 @@ class _Moves(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, dy):
-        host = dy.cpu()  # of which nobody has said where it is
-        dy.zero_()
+        made = dy * 1  # of which nobody has said where it is
+        host = made.cpu()
+        made.zero_()
         assert host.sum().item() == 8
 
 
@@ -209,6 +214,12 @@ def _restored():
     torch.rand(4, device="cuda").tolist()
 
 
+def _places_into():
+    places = torch.full((4, 1), 7, device="cuda")
+    torch.nonzero(torch.ones(4, device="cuda"), out=places)
+    assert places.tolist() == [[0], [1], [2], [3]]
+
+
 def _empty(n):
     return torch.empty(n, device="cuda")
 
@@ -220,7 +231,9 @@ def _empty(n):
         (lambda: torch.nn.Linear(1 << 13, 1 << 12).cuda().weight.sum().item(), "a tensor of 128 MiB"),
         (lambda: _empty(1 << 38).sum().item(), "a tensor of 1048576 MiB goes into it"),  # of which nothing is allocated
         (lambda: _empty(4).sum().item(), "sum: nothing has written all of the tensor that is read"),
+        (lambda: f"{_empty(4).sum():.2f}", "sum: nothing has written all of the tensor that is read"),
         (lambda: _empty(4)[:2].copy_(torch.zeros(2, device="cuda")).new_empty(3).tolist(), "nothing has written"),
+        (_places_into, "nonzero needs values"),
         (lambda: torch.zeros(4, device="cuda").copy_(_empty(4)).tolist(), "copy_: nothing has written"),
         (lambda: unmasked[(1,)](_empty(64), x := _empty(64)) and x.tolist(), "unmasked reads memory that nothing"),
         (
@@ -286,6 +299,7 @@ def test_what_a_launch_has_written_is_computed_once_when_it_is_read():
     with frontend.recording(CAN_READ) as launches:
         cell()
     assert [one.grid for one in launches] == [(1,), (3,)]
+    assert 0 < launches.reading.left < SECONDS
     (note,) = launches.diagnostics
     assert note.message.startswith("Triton's interpreter executed 2 launches in ")
     assert f"because {note.location} and 1 more read results" in note.message
@@ -313,6 +327,29 @@ def test_autotuned_kernels_and_compiled_ones_are_executed_as_they_end():
         with frontend.recording(CAN_READ, values=values) as launches:
             cell()
         assert len(launches) == 3
+
+
+def test_an_autotuner_resets_what_it_measured_once_and_before_the_configurations_hook():
+    plain = [triton.Config({}, num_warps=n) for n in (1, 2)]
+    filled = [triton.Config({}, num_warps=n, pre_hook=lambda named: named["x"].fill_(1)) for n in (1, 2)]
+
+    def reset(configs, key=(), prune=None):
+        return triton.autotune(
+            configs,
+            key=[*key],
+            reset_to_zero=["x"],
+            prune_configs_by={"early_config_prune": prune or (lambda all, *_, **__: all)},
+        )(reverse)
+
+    def sums(kernel, dtype=torch.int32):
+        """After each of two launches on ones, which it doubles where they are not reset to zero."""
+        x = torch.ones(64, device="cuda", dtype=dtype)
+        return [(kernel[(1,)](x.fill_(1), N=64), x.sum())[1] for _ in range(2)]
+
+    with frontend.recording(CAN_READ):
+        each = [*sums(several := reset(plain, ["N"])), *sums(several, torch.int64), *sums(reset(filled))]
+        each += [*sums(reset(plain[:1])), *sums(reset(plain, prune=lambda all, *_, **__: all[:1]))]
+        assert torch.stack(each).tolist() == [0, 128, 0, 128, 128, 128, 128, 128, 128, 128]
 
 
 @triton.jit
@@ -359,7 +396,10 @@ def test_what_is_moved_between_cpu_and_gpu_is_copied(values):
         assert (moved.sum().item(), older.sum().item()) == (64, 0)
         half = torch.empty(128, dtype=torch.int32, device="cuda")
         half[:64].zero_()
-        unmasked[(1,)](half, half[64:])  # reads what is written, and no more
+        unmasked[(1,)](half, torch.empty_like(half))  # reads what is written, and no more
+        if values:  # of what is written by an address nothing is known, so that nothing is in doubt
+            ctypes.memset(half[64:].data_ptr(), 0, 256)
+            unmasked[(1,)](half[64:], half)
         host = torch.zeros(64, dtype=torch.int32)
         pinned = host.pin_memory()
         x = host.to(0)
@@ -391,7 +431,10 @@ def test_what_is_moved_between_cpu_and_gpu_is_copied(values):
 
 
 def test_draws_begin_anew_with_each_seed():
+    assert refused(_restored)  # a state that is not known, of the cell before
+
     def cell():
+        assert len(torch.rand(8, device="cuda").tolist()) == 8
         for seed in (torch.manual_seed, torch.cuda.manual_seed):
             drawn = []
             for _ in range(2):

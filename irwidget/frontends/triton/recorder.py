@@ -77,6 +77,8 @@ class Launches(list[Launch]):
         """Whether what is launched now is noted only: an autotuner tries its configurations."""
         self.tunings = 0
         """Calls of autotuners so far."""
+        self.measured: set[tuple[Any, ...]] = set()
+        """For which autotuners and arguments Triton would have measured configurations, and not do so again."""
         self._seen: dict[str, CapturedKernel] = {}
         self._met: dict[str, Launch] = {}
         self._grid: tuple[int, ...] | None = None
@@ -398,12 +400,22 @@ def _tune(launches: Launches, original: Callable[..., Any]) -> Callable[..., Any
                         result, tuner.best_config, launches.later = done, config, True
                 if launches.trying and result is not None:  # what happens is what happens last: its hooks, its launch
                     launches.trying = launches.later = False
+                    if (key := _key(tuner, kwargs)) not in launches.measured:
+                        launches.measured.add(key)
+                        tuner.pre_hook({**tuner.nargs, **kwargs, **tuner.best_config.all_kwargs()}, reset_only=True)
                     _try(launches, tuner, tuner.best_config, args, kwargs, last=True)
         finally:
             tuner.nargs = None
         return result
 
     return run
+
+
+def _key(tuner: Any, kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+    """That under which Triton keeps the best configuration: it measures, and resets what it wrote, once for each."""
+    given = {name: value for name, value in {**tuner.nargs, **kwargs}.items() if name in tuner.arg_names}
+    dtypes = (str(value.dtype) for value in given.values() if hasattr(value, "dtype"))
+    return (tuner, *(given[name] for name in tuner.keys if name in given), *dtypes)
 
 
 def _try(
@@ -416,11 +428,8 @@ def _try(
             "Make sure that you don't re-define auto-tuned symbols."
         )
     chosen = config.all_kwargs()
-    named = {**tuner.nargs, **kwargs, **chosen}
     if config.pre_hook is not None:
-        config.pre_hook(named)
-    if not launches.trying:
-        tuner.pre_hook(named, reset_only=True)
+        config.pre_hook({**tuner.nargs, **kwargs, **chosen})
     launches.config = _named(config)
     try:
         return tuner.fn.run(*args, **kwargs, **chosen)
