@@ -88,11 +88,27 @@ def _check_value(binding: Binding, name: str, fake: Any, bound: Any, given: Any)
             number = static_value(binding, fake)
         fits = number is None or number == given
     elif type(given) is type(bound):
-        fits = not isinstance(bound, _CONSTANTS) or bound == given
+        fits = not isinstance(bound, _CONSTANTS) or _is_same(bound, given)
     else:
         fits = False
     if not fits:
         raise _other(name, bound, given)
+
+
+def _is_same(bound: Any, given: Any) -> bool:
+    """Whether two constants are equal; functions are when they have the same code, defaults and closures."""
+    if type(bound) is not type(given):
+        return False
+    if not isinstance(bound, types.FunctionType):
+        return bound is given or (isinstance(bound, _CONSTANTS) and bool(bound == given))
+    ours, theirs = _parts(bound), _parts(given)
+    return bound.__code__ == given.__code__ and len(ours) == len(theirs) and all(map(_is_same, ours, theirs))
+
+
+def _parts(function: types.FunctionType) -> list[Any]:
+    """What a function has that its code does not say."""
+    defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    return [*defaults, *(cell.cell_contents for cell in function.__closure__ or ())]
 
 
 def _other(name: str, bound: Any, given: Any) -> UsageError:

@@ -14,6 +14,7 @@ from irwidget.helion import lower_kernel
 from irwidget.helion.bindings import ir
 from irwidget.helion.handlers import _handlers
 from irwidget.private_torch import FakeTensorMode
+from tests.helion import kernels_idioms as idioms
 from tests.helion import kernels_matmul as mm
 from tests.helion import kernels_pointwise as pw
 
@@ -74,6 +75,18 @@ def test_what_a_module_has_as_constants_may_not_be_others():
         assert said in str(raised.value)
     found = lowering.run([x, x * 2], "negated", 2, 5, 0.25, torch.sin, None, opt_level=0)
     torch.testing.assert_close(found, -torch.sin(x * 7.25) * 2)
+
+
+def test_a_function_is_the_one_that_it_was_made_for_by_what_it_computes():
+    def scaled(by: float, added: float = 1.0) -> Any:
+        return lambda a, b=added: a * by + b
+
+    x = torch.ones(8)
+    lowering = lower_kernel(idioms.template_via_closure, (scaled(2.0), (x,)), dumps=False)
+    torch.testing.assert_close(lowering.run(scaled(2.0), (x,), opt_level=0), x * 3)
+    for other in (scaled(3.0), scaled(2.0, 2.0), lambda a: a):
+        with pytest.raises(UsageError, match="as op, not <function"):
+            lowering.run(other, (x,))
 
 
 def test_arguments_that_are_no_tuple_swapped_or_too_few():
