@@ -134,8 +134,10 @@ class Model(Begun):
                 raise
             return other._suited(target, options)
         quiet = replace(options, dumps=False, progress=None)
-        failure = refusing.named(base.run(source, target.steps, target.name, quiet, frame)).failure
-        if failure is None or (other is None and failure.kind != "pass"):
+        trace = refusing.named(base.run(source, target.steps, target.name, quiet, frame))
+        failure, step = trace.failure, trace.failure and trace.step_of(trace.failure)
+        by_llvm = step is not None and step.tool in ("opt", "llc")
+        if failure is None or by_llvm or (other is None and failure.kind != "pass"):
             return self
         if other is None:
             raise refusing.stopped(self._program, self.given.called, failure, language or "the torch dialect")
