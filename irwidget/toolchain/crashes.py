@@ -54,7 +54,8 @@ def _named(frame: re.Match[str], starts: Mapping[str, int]) -> str:
         return name
     # the file of libffi.so.8 may be libffi.so.8.1.2
     start = next((start for file, start in starts.items() if f"{file}.".startswith(f"{frame['file']}.")), None)
-    return "" if start is None else f"{frame['file']}+{int(frame['address'], 16) - start:#x}"
+    at = int(frame["address"], 16)
+    return "" if start is None or at < start else f"{frame['file']}+{at - start:#x}"
 
 
 def _loaded() -> dict[str, int]:
