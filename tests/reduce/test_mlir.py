@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -336,10 +337,9 @@ def test_crashes_of_a_program_are_told_apart_by_the_function_that_they_are_in():
     frames = "".join(f"{at}  {name}  0x{at}000 {name}(int) + 7\n" for at, name in enumerate(frames))
     many = "".join(f"{at}  python  0x{at}000 eval + 1\n" for at in range(5, 256))
     again = "".join(f"{at}  python  0x4000 eval + 1\n" for at in range(5, 256))
-    inside = [
-        crashes.place_inside(said) for said in (frames, frames + many, frames + again, "8  absent  0x1\n" * 3, "")
-    ]
-    assert inside == ["own, caller", "own, caller", "", "", ""]
+    absent, before = (f"8  {name}  0x1\n" * 3 for name in ("absent", Path("/proc/self/exe").resolve().name))
+    inside = [crashes.place_inside(said) for said in (frames, frames + many, frames + again, absent, before, "")]
+    assert inside == ["own, caller", "own, caller", "", "", "", ""]
     assert found == ["mlir::Block::getParentOp", "libMLIR.so.22.1+0x6089010", "", ""]
     said = "mlir-opt was killed by signal 11 in {}"
     (named, here, there) = (
