@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from irwidget.trace import Content, Location, Node, Trace
+from irwidget.trace import Content, Location, Node, Trace, lines_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def links(nodes: Iterable[Node], owners: Sequence[str | None]) -> tuple[SourceLi
 
 def owners_of(content: Content) -> list[str | None]:
     """The node of each line of a dump, by its locations; a line that opens a region is of the op that closes it."""
-    lines = content.text.removesuffix("\n").split("\n")
+    lines = lines_of(content.text)
     names = [place.name or None if place else None for place in content.locations[: len(lines)]]
     return spread(lines, [*names, *[None] * (len(lines) - len(names))])
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from irwidget.toolchain import debug_lines, locations
-from irwidget.trace import Location
+from irwidget.trace import Location, lines_of
 
 _TOO_LONG = 50_000
 """Letters of a line from which on nothing is looked for in a text."""
@@ -36,7 +36,7 @@ def _hlo(text: str) -> tuple[Location | None, ...]:
     table: dict[int, str] | None = None
     found: list[Location | None] = []
     frames = _Frames(tables)
-    for line in text.removesuffix("\n").split("\n"):
+    for line in lines_of(text):
         if line in ("FileNames", "FunctionNames", "FileLocations", "StackFrames"):
             table = tables.setdefault(line, {})
         elif table is not None and (entry := _ENTRY.match(line)):
@@ -120,7 +120,7 @@ _RTL = re.compile(r'"((?:[^"\\\n]|\\.)+)":(\d{1,9})(?::(\d{1,9}))?')
 
 def _gcc(pattern: re.Pattern[str], text: str) -> tuple[Location | None, ...]:
     """The first place on each line of what GCC prints with `-lineno`, or of its RTL."""
-    marks = (pattern.search(line) for line in text.removesuffix("\n").split("\n"))
+    marks = (pattern.search(line) for line in lines_of(text))
     users = (mark if mark and locations.is_user_file(mark[1]) else None for mark in marks)
     return tuple(Location(mark[1], int(mark[2]), int(mark[3] or 0)) if mark else None for mark in users)
 

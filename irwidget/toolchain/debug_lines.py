@@ -13,7 +13,7 @@ from typing import Any
 
 from irwidget.toolchain import locations
 from irwidget.toolchain.locations import is_user_file
-from irwidget.trace import Location
+from irwidget.trace import Location, lines_of
 
 Lines = tuple[Location | None, ...]
 
@@ -37,7 +37,7 @@ def mlir(asm: str) -> tuple[str, Lines]:
     Nearly every line of Triton's IR ends in one alias; these are cut without a regular
     expression, which matters on the megabytes that the LLVM dialect has.
     """
-    lines = asm.removesuffix("\n").split("\n")
+    lines = lines_of(asm)
     aliases = {
         name: place[4:-1]
         for name, separator, place in (line.partition(" = ") for line in lines if line.startswith("#loc"))
@@ -80,11 +80,6 @@ _DIGITS = 10
 """Letters that no number of a line or column has."""
 
 
-def _lines(text: str) -> list[str]:
-    """The lines of a dump: only newlines count."""
-    return text.removesuffix("\n").split("\n")
-
-
 def _number(said: str) -> int:
     """A line or column; 0 for what is none."""
     return int(said) if said.isdecimal() and len(said) < _DIGITS else 0
@@ -119,7 +114,7 @@ def llvm(text: str) -> Lines:
 
     known: dict[str, Location | None] = {}
     found: list[Location | None] = []
-    for line in _lines(text):
+    for line in lines_of(text):
         match = None if line.startswith("!") else _DBG.search(line)
         if match and match[1] not in known:
             known[match[1]] = _user(list(frames(match[1])))
@@ -139,7 +134,7 @@ _MOST = 4000
 
 def machine(text: str) -> Lines:
     """Lines of LLVM's machine IR, as passes print it, by the comments behind its instructions."""
-    return tuple(map(machine_line, _lines(text)))
+    return tuple(map(machine_line, lines_of(text)))
 
 
 def machine_line(line: str) -> Location | None:
@@ -183,7 +178,7 @@ def assembly(text: str) -> Lines:
 
     PTX names only the next caller of what is inlined; the caller's own is the one that was last said of its position.
     """
-    lines = _lines(text)
+    lines = lines_of(text)
     callers = _callers(lines)
     files = {m[1]: os.path.join(m[2], m[3]) if m[3] else m[2] for m in map(_FILE.match, lines) if m}
     by_name = {os.path.basename(path): path for path in files.values()}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from irwidget.toolchain import debug_lines
-from irwidget.trace import Content, Location
+from irwidget.trace import Content, Location, lines_of
 
 Lines = tuple[Location | None, ...]
 
@@ -34,7 +34,7 @@ _DBG = re.compile(r",? !dbg !\d+")
 
 def llvm(text: str) -> tuple[str, Lines]:
     """LLVM IR without debug metadata, the other metadata renumbered, and the user's line of each line."""
-    lines = text.removesuffix("\n").split("\n")
+    lines = lines_of(text)
     nodes = {match[1]: (match[2], line) for line in lines if line.startswith("!") and (match := _NODE.match(line))}
     code = [_DBG.sub("", line) if "!dbg" in line else line for line in lines]
     numbers = _renumbered(nodes, code)
@@ -100,7 +100,7 @@ def assembly(text: str) -> tuple[str, Lines]:
         mentioned[label] = mentioned.get(label, 0) + 1
     kept: list[str] = []
     places: list[Location | None] = []
-    for line, place in zip(text.removesuffix("\n").split("\n"), debug_lines.assembly(text), strict=True):
+    for line, place in zip(lines_of(text), debug_lines.assembly(text), strict=True):
         label = line.removesuffix(":")
         if not _DIRECTIVE.match(line) and not (label != line and mentioned.get(label) == 1):
             kept.append(line)

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from irwidget.toolchain import debug_lines, llvm, llvm_debug, processes
-from irwidget.trace import WHOLE, Location, Scope
+from irwidget.trace import WHOLE, Location, Scope, lines_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ def run(tool: str, arguments: str, text: str) -> tuple[list[Changed], str]:
     if tool == "opt":  # llc prints places by itself
         text, lines = llvm_debug.llvm(text)
         function = ""
-        for line, place in zip(text.removesuffix("\n").split("\n"), lines, strict=True):
+        for line, place in zip(lines_of(text), lines, strict=True):
             function = found[1] if (found := _FUNCTION.match(line)) else function
             if place and (match := _DEFINITION.match(line)):
                 places[function, match[1]] = place

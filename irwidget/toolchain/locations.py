@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 
-from irwidget.trace import Location
+from irwidget.trace import Location, lines_of
 
 _STRING = r'"(?:[^"\\]|\\.)*+(?:"|$)'
 """One that does not end, in a text that is cut, goes to the end of its line: else all of it is read again for each."""
@@ -97,7 +97,7 @@ def strip(asm: str) -> tuple[str, tuple[Location | None, ...]]:
     """
     aliases: dict[str, str] = {}
     body: list[str] = []
-    for line in asm.removesuffix("\n").split("\n"):
+    for line in lines_of(asm):
         if line.startswith("#loc") and (match := _ALIAS.match(line)):
             aliases[match[1]] = match[2]
         else:

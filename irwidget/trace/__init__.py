@@ -4,7 +4,7 @@ from irwidget.trace.data import Diagnostic, Dump, Failure, Inside, Severity, Ste
 from irwidget.trace.location import Location, Node
 from irwidget.trace.made import ContentCache
 from irwidget.trace.scope import WHOLE, Scope, predecessors, shared_scope
-from irwidget.trace.texts import Computed, Content, KnownTexts, Texts
+from irwidget.trace.texts import Computed, Content, KnownTexts, Texts, lines_of
 from irwidget.trace.verdicts import Element, Verdict, not_checked
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "Trace",
     "Verdict",
     "dump",
+    "lines_of",
     "not_checked",
     "predecessors",
     "renumbered",

@@ -23,7 +23,7 @@ from irwidget.garbage import uncollected
 from irwidget.trace import chunks, codec, plain
 from irwidget.trace.data import Dump, Trace
 from irwidget.trace.location import Location
-from irwidget.trace.texts import Content
+from irwidget.trace.texts import Content, lines_of
 
 SUFFIX = ".irtrace"
 
@@ -50,11 +50,6 @@ class Extra(Protocol):
 
 def _digest(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=20).digest()
-
-
-def lines_of(text: str) -> list[str]:
-    """The lines of a dump; only newlines count, as in the tools that print dumps."""
-    return text.removesuffix("\n").split("\n")
 
 
 def packed(traces: Sequence[Trace]) -> bytes:

@@ -10,6 +10,11 @@ from typing import Protocol
 from irwidget.trace.location import Location
 
 
+def lines_of(text: str) -> list[str]:
+    """The lines of a dump; only newlines count, as in the tools that print dumps."""
+    return text.removesuffix("\n").split("\n")
+
+
 @dataclass(frozen=True, slots=True)
 class Content:
     """The text of a dump and what belongs to its lines."""

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from functools import cache, cached_property
 from itertools import chain
 
-from irwidget.trace import Trace, predecessors, syntax
-from irwidget.trace.file import lines_of
+from irwidget.trace import Trace, lines_of, predecessors, syntax
 from irwidget.views import diff
 from irwidget.views.diff import Hunk, Segment
 from irwidget.views.packing import part_of, text_of

@@ -20,8 +20,7 @@ from irwidget.experiments.comparison import PassPair, compare
 from irwidget.experiments.experiment import Experiment
 from irwidget.experiments.passes import Planned
 from irwidget.toolchain.events import PassStarted
-from irwidget.trace import Step, Trace, Verdict
-from irwidget.trace.file import lines_of
+from irwidget.trace import Step, Trace, Verdict, lines_of
 from irwidget.views.requested import asked_for
 from irwidget.views.schema import experiments as schema
 

@@ -11,8 +11,7 @@ import traitlets
 
 from irwidget.errors import IRWidgetError, UsageError, near
 from irwidget.helion import linking
-from irwidget.trace import Location, Trace
-from irwidget.trace.file import lines_of
+from irwidget.trace import Location, Trace, lines_of
 from irwidget.views import base
 from irwidget.views.markup import capped, folded, joined, shortened, tag
 from irwidget.views.packing import repeated, step_name

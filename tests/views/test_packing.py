@@ -31,9 +31,9 @@ from irwidget.trace import (
     Verdict,
     dump,
     file,
+    lines_of,
     reading,
 )
-from irwidget.trace.file import lines_of
 from irwidget.views import packing
 from irwidget.views.packing import Packer, facts_of, last_change, pack, predecessors
 from tests.format import reader
