@@ -214,11 +214,14 @@ def moved(module: Any, inputs: list[Any]) -> Generator[list[Any]]:
 
 
 def on_gpu(value: Any) -> Any:
-    """A fake tensor of the CPU, which now is on the GPU; everything else as it is."""
-    if isinstance(value, torch.Tensor) and hasattr(value, "fake_device"):
-        fake: Any = value
-        if fake.fake_device.type == "cpu":
-            fake.fake_device = GPU
+    """A fake tensor of the CPU, which now is on the GPU, as are those that a tensor subclass is made of."""
+    if isinstance(value, torch.Tensor):
+        found: Any = value
+        if getattr(found, "fake_device", None) == CPU:
+            found.fake_device = GPU
+        elif hasattr(found, "__tensor_flatten__"):
+            for name in found.__tensor_flatten__()[0]:
+                on_gpu(getattr(found, name))
     return value
 
 

@@ -89,6 +89,10 @@ def summed(x):
     return sum(x * i for i in range(3))
 
 
+def scaled(x):
+    return x.sin() * 2 + torch.zeros(8, device=x.device)
+
+
 def quantised(x):
     return torch.fake_quantize_per_tensor_affine(x, 0.1, 0, -128, 127).sin()
 

@@ -219,6 +219,14 @@ def test_what_makes_tensors_while_it_compiles_for_a_gpu(program):
     assert "@triton.jit" in irwidget.lower(program, torch.randn(1, 2, 128, 16), to="inductor_triton", arch="sm_90").text
 
 
+def test_a_tensor_subclass_moves_to_the_gpu_with_the_tensors_that_it_is_made_of():
+    rows = torch.nested.nested_tensor([torch.randn(3, 8), torch.randn(5, 8)], layout=torch.jagged)
+    low = irwidget.lower(programs.scaled, rows, to="inductor_triton", arch="sm_90")
+    assert "@triton.jit" in low.text
+    graph = next(dump.text for dump in reversed(low.dumps) if dump.name == "post-grad passes")
+    assert "cuda:0" in graph and "cpu" not in graph
+
+
 def test_a_half_that_computes_nothing_is_no_failure():
     low = irwidget.lower(programs.detached, X.clone().requires_grad_(), to="inductor_cpp")
     assert [dump.scope.function for dump in low.dumps if dump.name == "partition"] == ["forward", "backward"]
