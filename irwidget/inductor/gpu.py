@@ -154,10 +154,22 @@ def _fakes() -> None:
     private.wrap("run_fallback_kernel", _falling_back)
     private.wrap("normalize_fake_device", normalised)
     private.wrap("fake_dispatch", dispatching)
+    private.wrap("fake_mode_dispatch", _constants)
     private.put("init_gpu_context", lambda device: None)
     handlers = private.get("meta_handlers")
     asked = handlers[_DEVICE]
     handlers[_DEVICE] = lambda args: _for_engine(asked(args))
+
+
+def _constants(original: Any) -> Any:
+    """A tensor of values that goes to the GPU stays one of values: they are computed where they are."""
+
+    def dispatch(mode: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if _moved[0] and kwargs and "device" in kwargs and args and getattr(args[0], "constant", None) is not None:
+            kwargs = on_cpu_kwargs(kwargs)
+        return original(mode, func, types, args, kwargs or {})
+
+    return dispatch
 
 
 def _falling_back(original: Any) -> Any:

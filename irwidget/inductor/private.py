@@ -79,6 +79,7 @@ SITES: Mapping[str, tuple[str, str]] = {
     "run_fallback_kernel": (_FAKE, "run_fallback_kernel"),
     "normalize_fake_device": (_FAKE, "FakeTensor._normalize_fake_device"),
     "fake_dispatch": (_FAKE, "FakeTensor.__torch_dispatch__"),
+    "fake_mode_dispatch": (_FAKE, "FakeTensorMode.dispatch"),
     "meta_handlers": (_FAKE, "_DISPATCH_META_HANDLERS"),
     "init_gpu_context": (_FAKE, "init_gpu_context"),
     "fold_constants": ("torch._inductor.constant_folding", "ConstantFolder.run"),

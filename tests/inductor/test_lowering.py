@@ -214,7 +214,7 @@ def test_why_a_whole_frame_is_left_to_eager_is_said():
     assert said.location.line == line(programs.clamped, "if x.sum() > 0")
 
 
-@pytest.mark.parametrize("program", [programs.scored, programs.summed, programs.quantised])
+@pytest.mark.parametrize("program", [programs.scored, programs.summed, programs.quantised, programs.offset])
 def test_what_makes_tensors_while_it_compiles_for_a_gpu(program):
     assert "@triton.jit" in irwidget.lower(program, torch.randn(1, 2, 128, 16), to="inductor_triton", arch="sm_90").text
 
