@@ -26,7 +26,7 @@ def placed(language: str, text: str) -> tuple[str, tuple[Location | None, ...]]:
         except (RecursionError, ValueError):  # aliases that name one another, numbers of thousands of digits
             return text, ()
     sign, found = _NAMED.get(language, ("", None))
-    places = found(text) if found and sign in text else ()
+    places = found(text) if found and sign in text else debug_lines.lines(language, text)
     return text, places if any(places) else ()
 
 
@@ -127,10 +127,7 @@ def _gcc(pattern: re.Pattern[str], text: str) -> tuple[Location | None, ...]:
 
 _NAMED: dict[str, tuple[str, Callable[[str], tuple[Location | None, ...]]]] = {
     "hlo": ("metadata={", _hlo),
-    "llvm": ("!DILocation(", debug_lines.llvm),
-    "mir": ("debug-location ", debug_lines.machine),
     "gimple": (":", partial(_gcc, _GIMPLE)),
     "rtl": ('":', partial(_gcc, _RTL)),
-    **dict.fromkeys(("ptx", "amdgcn", "x86asm"), (".loc", debug_lines.assembly)),
 }
-"""For each language what a text has that names lines, and what reads them."""
+"""For each language that is not LLVM's what a text has that names lines, and what reads them."""

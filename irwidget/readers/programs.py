@@ -47,14 +47,14 @@ def user_tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
     last: State | None = None
     for dump in (dump for trace in printed.traces for dump in trace.dumps if dump.step >= 0):
         last = TextState(dump.language, dump.text, dump.content)
-        yield Pass(dump.name, lambda _, after=last: after, dump.options, dump.scope, pipeline)
+        yield Pass(dump.name, lambda _, after=last: after, dump.options, dump.scope, pipeline, dump.seconds)
     if failure is not None:
         raise failure
     # What it leaves is what goes on; it is a dump of its own where it is not what the last pass left.
     if last is None or last.render(elide=True).text.strip() != result.render(elide=True).text.strip():
-        yield Pass(printed.name, lambda _: result, shlex.join(words[1:]), pipeline=pipeline)
+        yield Pass(printed.name, lambda _: result, shlex.join(words[1:]), pipeline=pipeline, seconds=0.0)
     else:
-        yield Pass(f"{printed.name}, output", lambda _: result, shlex.join(words[1:]), pipeline=pipeline)
+        yield Pass(f"{printed.name}, output", lambda _: result, shlex.join(words[1:]), pipeline=pipeline, seconds=0.0)
 
 
 @dataclass(slots=True)

@@ -31,7 +31,7 @@ def passes(arguments: str, ttgir: str, remarks: list[Diagnostic]) -> Iterator[Pa
         remarks += [one for one in trace.diagnostics if one.severity == "remark" and one.location is None]
         for dump in trace.dumps:
             if dump.content.changed:
-                yield Pass(dump.name, _shown(dump), "", dump.scope, f"opt -passes={dump.name}")
+                yield Pass(dump.name, _shown(dump), "", dump.scope, f"opt -passes={dump.name}", dump.seconds)
 
 
 def _shown(dump: Dump) -> Callable[[State], State]:

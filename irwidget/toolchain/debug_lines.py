@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from irwidget.toolchain import locations
@@ -207,6 +207,21 @@ def assembly(text: str) -> Lines:
         else:
             found.append(None if _NO_CODE.match(line) else current)
     return tuple(found)
+
+
+_NAMED: dict[str, tuple[str, Callable[[str], Lines]]] = {
+    "llvm": ("!DILocation(", llvm),
+    "mir": ("debug-location ", machine),
+    **dict.fromkeys(("ptx", "amdgcn", "x86asm"), (".loc", assembly)),
+}
+"""For each language what a text has that names lines, and what reads them."""
+
+
+def lines(language: str, text: str) -> Lines:
+    """The user's line of each line of a text in LLVM's languages; nothing where it names none."""
+    sign, read = _NAMED.get(language, ("", None))
+    found = read(text) if read and sign in text else ()
+    return found if any(found) else ()
 
 
 _SASS_LINE = re.compile(r'"([^"]+)", line (\d+)')

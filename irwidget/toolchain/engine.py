@@ -104,7 +104,8 @@ def _run_steps(run: Run, state: State, snapshots: list[State]) -> Iterator[event
             seconds = time.perf_counter() - started
             if rest := graphs.take(heard.text, run.attachments).strip("\n"):
                 run.diagnostics.append(Diagnostic("remark", f"{planned.name}: {rest}"))
-            yield events.PassEnded(index, seconds, state.language, run.unsaid())
+            took = seconds if planned.seconds is None else planned.seconds
+            yield events.PassEnded(index, took, state.language, run.unsaid())
             if request.dumps:
                 snapshots.append(state.snapshot())
             if request.keep_constants:

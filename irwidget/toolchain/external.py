@@ -390,7 +390,7 @@ def _mlir_passes(run: Run, state: State, step: Step, program: FoundProgram, argu
         states = [_state_of(run, state, step, path.read_bytes()) for path in dumped[:-1]] + [result]
         names = [_pass_name(path) for path in dumped] or [step.tool]
     for name, after in zip(names, states, strict=True):
-        yield Pass(name, lambda _, after=after: after, pipeline=command_of(step))
+        yield Pass(name, lambda _, after=after: after, pipeline=command_of(step), seconds=0.0)
 
 
 def _in_order(tree: Path) -> list[Path]:

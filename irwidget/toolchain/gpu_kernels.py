@@ -83,4 +83,4 @@ def show_all(state: State) -> Iterator[Pass]:
             assert isinstance(before, Kernels)
             return replace(before, current="")
 
-        yield Pass("all kernels", apply)
+        yield Pass("all kernels", apply, seconds=0.0)

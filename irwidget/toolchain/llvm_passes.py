@@ -61,7 +61,8 @@ def split(log: str, named: Named | None = None) -> Iterator[Changed]:
     """The dumps in what LLVM printed for `-print-changed`, without those that only renumber metadata.
 
     What a pass did that invalidated what it ran on, as one that unrolls a loop, is printed with the next dump only:
-    that has the names of both. `named` has the places of values, for what LLVM prints without debug information.
+    that has the names of both. `named` has the places of values, for what LLVM prints without debug information;
+    without it the debug information is the user's own, and stays in the texts.
     """
     last: dict[Scope, str] = {}
     unseen: list[str] = []
@@ -74,7 +75,7 @@ def split(log: str, named: Named | None = None) -> Iterator[Changed]:
             continue
         machine, module = bool(_MACHINE_TEXT.search(printed)), printed.startswith("; ModuleID = ")
         scope = scope_of(after[3])
-        text, places = _placed(printed, named or {})
+        text, places = _placed(printed, named) if named is not None else _own(printed, "mir" if machine else "llvm")
         shown = WHOLE if module else scope
         if last.get(shown) != text:
             last[shown] = text
@@ -108,6 +109,12 @@ def scope_of(unit: str) -> Scope:
     return Scope(function=unit.strip("()"))
 
 
+def _own(printed: str, language: str) -> tuple[str, llvm_debug.Lines]:
+    """The text with the debug information that the user wrote, and the place of each line."""
+    text = printed + "\n"
+    return text, debug_lines.lines(language, text)
+
+
 def _placed(printed: str, named: Named) -> tuple[str, llvm_debug.Lines]:
     """The text without debug information, and the place of each line."""
     lines = printed.split("\n")
@@ -125,10 +132,13 @@ def _placed(printed: str, named: Named) -> tuple[str, llvm_debug.Lines]:
     return "\n".join(lines) + "\n", tuple(places)
 
 
-def run(tool: str, arguments: str, text: str) -> tuple[list[Changed], str]:
-    """The passes of `opt` or `llc` that changed something, and what stopped the tool, if anything did."""
+def run(tool: str, arguments: str, text: str, *, own: bool) -> tuple[list[Changed], str]:
+    """The passes of `opt` or `llc` that changed something, and what stopped the tool, if anything did.
+
+    `own` says that the debug information of the text is the user's, who sees it; ours is taken out.
+    """
     text, places = llvm.named(text), dict[tuple[str, str], Location]()
-    if tool == "opt":  # llc prints places by itself
+    if tool == "opt" and not own:  # llc prints places by itself
         text, lines = llvm_debug.llvm(text)
         function = ""
         for line, place in zip(lines_of(text), lines, strict=True):
@@ -145,10 +155,11 @@ def run(tool: str, arguments: str, text: str) -> tuple[list[Changed], str]:
         )
         log.seek(0)
         printed = log.read().decode(errors="replace")
+    changed = list(split(printed, None if own else places))
     if not done.returncode:
-        return list(split(printed, places)), ""
+        return changed, ""
     said = [line for line in printed.splitlines() if "error" in line.lower() or "Rejected" in line]
-    return list(split(printed, places)), said[-1][:500] if said else f"{tool} ended with status {done.returncode}"
+    return changed, said[-1][:500] if said else f"{tool} ended with status {done.returncode}"
 
 
 def main(tool: str, arguments: str) -> None:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from irwidget.toolchain import events, llvm, llvm_passes, llvm_state, mlir
 from irwidget.toolchain.gpu_kernels import Kernels, on_each, show_all
-from irwidget.toolchain.llvm_state import same_kind
+from irwidget.toolchain.llvm_state import DebugText, same_kind
 from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, StepFailed, TextState, refuse
 from irwidget.trace import Content, Scope, Step
 
@@ -62,14 +62,18 @@ def _every_pass(state: State, step: Step, name: str, work: Callable[[str, TextSt
     now = state
     for kernel, before in kernels.items():
         assert isinstance(before, TextState)
-        changed, stopped = _accepted(lambda text=before.text: llvm_passes.run(step.tool, step.arguments, text))
+        own = not isinstance(before, DebugText)
+        changed, stopped = _accepted(
+            lambda text=before.text, own=own: llvm_passes.run(step.tool, step.arguments, text, own=own)
+        )
         for one in changed:
-            content = Content(one.text, True, llvm_state.places(before, one.places))
+            places = one.places if own else llvm_state.places(before, one.places)
+            content = Content(one.text, True, places)
 
             def show(_: State, one: llvm_passes.Changed = one, content: Content = content) -> State:
                 return TextState(one.language, one.text, content)
 
-            yield Pass(one.name, show, "", replace(one.scope, kernel=kernel))
+            yield Pass(one.name, show, "", replace(one.scope, kernel=kernel), seconds=0.0)
         if stopped:
             raise StepFailed(events.Failed("pass", stopped, name, step.tool, pipeline=f"{step.tool} {step.arguments}"))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from irwidget.toolchain import events, mlir
+from irwidget.toolchain import debug_lines, events, mlir
 from irwidget.trace import WHOLE, Content, Diagnostic, Scope, Step
 
 
@@ -32,7 +32,7 @@ class TextState:
         return self
 
     def render(self, elide: bool) -> Content:
-        return self.content or Content(self.text)
+        return self.content or Content(self.text, True, debug_lines.lines(self.language, self.text))
 
 
 class StepFailed(Exception):
@@ -67,6 +67,8 @@ class Pass:
     scope: Scope = WHOLE
     pipeline: str = ""
     """The text that runs just this pass."""
+    seconds: float | None = None
+    """What a pass took that ran elsewhere, 0 where that is not known; None for one that runs, and is timed, here."""
 
 
 @dataclass(slots=True)

@@ -235,7 +235,7 @@ def _by_pass(plan: _Plan, state: TritonState) -> Passes:
 
         yield Pass(call.name, apply, call.options, call.scope, call.pipeline)
         for name, inner in triton_inside.states(call.printed, latest) if call.printed else ():
-            yield Pass(f"{call.name}: {name}", lambda _, inner=inner: inner)
+            yield Pass(f"{call.name}: {name}", lambda _, inner=inner: inner, seconds=0.0)
     return (yield from _finish(plan, latest, stage.result))
 
 
@@ -252,7 +252,7 @@ def _finish(plan: _Plan, latest: TritonState, result: Any) -> Passes:
     if text == latest.text:
         return latest
     final = replace(latest, text=text)
-    yield Pass(f"make_{plan.stage}", lambda _: final)
+    yield Pass(f"make_{plan.stage}", lambda _: final, seconds=0.0)
     return final
 
 

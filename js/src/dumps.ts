@@ -28,7 +28,8 @@ export interface Stage extends ViewedStage {
 
 export interface Source {
   readonly file: string;
-  readonly text: string;
+  /** Null of a file that lines come from and whose text is not here. */
+  readonly text: string | null;
 }
 
 /** A file that the lowering left: a graph, machine code. */

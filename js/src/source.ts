@@ -1,6 +1,6 @@
 /** The user's source beside the IR, and which lines of a stage came from which of its lines. */
 
-import type { Dumps, Stage } from "./dumps";
+import type { Dumps, Place, Stage } from "./dumps";
 import { h } from "./dom";
 import { alone } from "./alignment";
 import { NO_MARKS } from "./overlay";
@@ -11,7 +11,7 @@ export class SourcePane {
   readonly element: HTMLElement;
   private readonly pane: Pane;
   private readonly title = h("div", { class: "irw-source-title" });
-  private texts: readonly string[][] = [];
+  private texts: readonly (string[] | null)[] = [];
   private file = -1;
   private quiet = false;
 
@@ -37,13 +37,13 @@ export class SourcePane {
   take(dumps: Dumps): void {
     this.dumps = dumps;
     if (this.texts.length === dumps.sources.length) return;
-    this.texts = dumps.sources.map(({ text }) => text.replace(/\n$/, "").split("\n"));
-    if (this.texts.length > 0) this.open(0);
+    this.texts = dumps.sources.map(({ text }) => text?.replace(/\n$/, "").split("\n") ?? null);
+    if (this.file < 0 && this.useful) this.open(this.texts.findIndex((lines) => lines));
   }
 
   /** Whether there is anything to show. */
   get useful(): boolean {
-    return this.texts.length > 0;
+    return this.texts.some((lines) => lines);
   }
 
   private open(file: number): void {
@@ -53,17 +53,16 @@ export class SourcePane {
     this.pane.show({ column: alone(lines, 0), language: "python", label: "Source", wrap: false }, NO_MARKS);
   }
 
-  /** Mark the source line of a place, or none; gives the place. */
-  mark(place: number): number {
-    const known = this.dumps.places[place];
-    if (known && known.file !== this.file) this.open(known.file);
-    this.pane.mark({ ...NO_MARKS, linked: new Set(known ? [known.line - 1] : []) });
-    if (known) {
-      this.quiet = true;
-      this.pane.reveal(known.line - 1);
-      this.quiet = false;
-    }
-    return place;
+  /** Mark a line of the source, or none. Whether its text is here. */
+  mark(place: Place | undefined): boolean {
+    const here = place !== undefined && this.texts[place.file] != null;
+    if (here && place.file !== this.file) this.open(place.file);
+    this.pane.mark({ ...NO_MARKS, linked: new Set(here ? [place.line - 1] : []) });
+    if (!here) return false;
+    this.quiet = true;
+    this.pane.reveal(place.line - 1);
+    this.quiet = false;
+    return true;
   }
 
   /** The lines of a stage that came from a source line. */

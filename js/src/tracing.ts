@@ -3,7 +3,7 @@
 import type { Analysis } from "./analysis";
 import { type Blamed, Blames, noEarlier } from "./blame";
 import type { Compare, Spot } from "./compare";
-import type { Dumps, Stage, Trace } from "./dumps";
+import type { Dumps, Place, Stage, Trace } from "./dumps";
 import { plural } from "./dom";
 import { absent } from "./panels";
 import { SourcePane } from "./source";
@@ -28,6 +28,8 @@ export class Tracing {
   private readonly source: SourcePane;
   private blames: Blames;
   private closed = false;
+  /** What is said of the line of the cursor, whose source is not here. */
+  private elsewhere = "";
 
   constructor(
     private readonly analysis: Analysis,
@@ -56,10 +58,17 @@ export class Tracing {
     if (this.source.focused) return;
     const { left, right, compare } = this.shown;
     const stage = spot.side === "left" ? left : right;
-    const place = this.analysis.dumps.places[this.source.mark(stage.places?.[spot.line] ?? -1)];
+    const place = this.analysis.dumps.places[stage.places?.[spot.line] ?? -1];
+    const elsewhere = !this.source.mark(place) && place ? `From ${this.named(place)}` : "";
+    if (elsewhere !== this.elsewhere) this.shown.say(elsewhere);
+    this.elsewhere = elsewhere;
     const tied = place && compare.mode === "linked";
     const of = (stage: Stage): Set<number> => (tied ? this.source.linesOf(stage, place.file, place.line) : new Set());
     compare.naming.link({ left: of(left), right: of(right) });
+  }
+
+  private named({ file, line, column }: Place): string {
+    return `${this.analysis.dumps.sources[file]!.file}:${line}${column ? `:${column}` : ""}`;
   }
 
   private fromSource(file: number, line: number): void {

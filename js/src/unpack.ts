@@ -71,10 +71,8 @@ export class Unpacker {
   private blankIds = new Map<string, number>();
   private shapes: Shape[] = [];
   private shapeOf = new Int32Array(0);
-  /** For each file that places name, its number among the sources; -1 for none. */
+  /** For each file that places name, its number among the sources. */
   private files: number[] = [];
-  /** For each place of the file, its number in `places`; -1 where no source shows it. */
-  private shown: number[] = [];
   private places: Place[] = [];
   private traces: PackedTrace[] = [];
   private views: ViewedTrace[] = [];
@@ -111,7 +109,7 @@ export class Unpacker {
 
   private clear(): void {
     const [blanked, shapeOf] = [new Int32Array(0), new Int32Array(0)];
-    const fresh = { table: [], blanked, blankIds: new Map(), shapes: [], shapeOf, files: [], shown: [], places: [] };
+    const fresh = { table: [], blanked, blankIds: new Map(), shapes: [], shapeOf, files: [], places: [] };
     Object.assign(this, fresh);
   }
 
@@ -165,24 +163,33 @@ export class Unpacker {
   }
 
   private addPlaces(files: readonly string[], bytes: Uint8Array): void {
-    for (const name of files) this.files.push(this.sources.findIndex(({ file }) => file === name));
+    for (const name of files) this.files.push(this.sourceOf(name));
     const [file, line, column] = columns(bytes, 5);
-    for (const [i, number] of file!.entries()) {
-      const source = this.files[number]!;
-      this.shown.push(source < 0 ? -1 : this.places.length);
-      if (source >= 0) this.places.push({ file: source, line: line![i]!, column: column![i]! });
-    }
+    for (const [i, number] of file!.entries())
+      this.places.push({ file: this.files[number]!, line: line![i]!, column: column![i]! });
   }
 
-  /** The place of each line; null when no line has one that can be shown. */
+  /** The number of a file among the sources. LLVM's machine IR leaves out the folder that its IR and assembly name. */
+  private sourceOf(name: string): number {
+    const known = this.sources.findIndex(({ file }) => file === name);
+    if (known >= 0) return known;
+    const same = ({ file }: Source): boolean => file.endsWith(`/${name}`) || name.endsWith(`/${file}`);
+    const [alike, ...others] = this.sources.filter(same);
+    if (!alike || others.length > 0) return this.sources.push({ file: name, text: null }) - 1;
+    const number = this.sources.indexOf(alike);
+    if (name.length > alike.file.length) this.sources[number] = { ...alike, file: name };
+    return number;
+  }
+
+  /** The place of each line; null when no line has one. */
   private placesOf(coded: Uint32Array, count: number): Int32Array | null {
     const places = new Int32Array(count).fill(-1);
     let [value, any] = [0, false];
     for (let i = 0; i < Math.min(count, coded.length); i++) {
       value += unzigzag(coded[i]!);
       if (value < 0) continue;
-      places[i] = this.shown[value]!;
-      any ||= places[i]! >= 0;
+      places[i] = value;
+      any = true;
     }
     return any ? places : null;
   }

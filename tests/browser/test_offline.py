@@ -9,6 +9,7 @@ import pytest
 
 import irwidget
 from irwidget import views
+from irwidget.toolchain import debug_lines
 from irwidget.trace import WHOLE, Content, Diagnostic, Failure, Scope, Step, Trace, dump
 from tests.browser.accessibility import LOOKS, looking, needs_axe, violations
 from tests.late import late_dump
@@ -292,6 +293,27 @@ def test_source_and_ir_are_linked_both_ways(shown, trace):
     linked = page.view.locator(".irw-pane").nth(1).locator(".irw-linked").all_inner_texts()
     assert any("arith.maximumf" in line for line in linked)
     assert not any("linalg.matmul" in line for line in linked)
+
+
+MACHINE = "bb.0:\n  $eax = ADD32rr $eax, $edi, debug-location !5; a.c:3:5\n  RET64 $eax, debug-location !6; a.c:4:1\n"
+ASSEMBLY = '\t.file\t0 "/home/me" "a.c"\nf:\n\t.loc\t0 4 1\n\tretq\n\t.loc\t0 3 5\n\taddl\t%edi, %eax\n'
+
+
+def test_lines_whose_source_is_not_here_are_linked_and_say_where_they_are_from(shown):
+    """Debug information of IR and logs: the file is named, without its folder in machine IR, and not read."""
+    texts = {"mir": MACHINE, "x86asm": ASSEMBLY}
+    places = {language: debug_lines.lines(language, text) for language, text in texts.items()}
+    dumps = [dump(one, texts[one], step=0, language=one, locations=places[one]) for one in texts]
+    page = shown(Trace("x86asm", tuple(dumps)))
+    assert "4 of 6 lines linked by their source line" in page.status()
+    assert page.view.locator(".irw-source").count() == 0
+    page.put_cursor(1, "addl")
+    assert "From /home/me/a.c:3:5" in page.status()
+    sides = [page.view.locator(".irw-pane").nth(side).locator(".irw-linked").all_inner_texts() for side in (0, 1)]
+    assert ["ADD32rr" in line for line in sides[0]] == [True]
+    assert [".loc" in line for line in sides[1]] == [True, False]
+    page.put_cursor(1, "f:")
+    assert "From" not in page.status()
 
 
 def test_blame_names_the_pass_and_goes_there(shown, trace):

@@ -14,7 +14,7 @@ from irwidget.frontends import importing
 from irwidget.frontends import torch as frontend
 from irwidget.toolchain import llvm, llvm_passes
 from irwidget.toolchain.run import Options, Source
-from irwidget.trace import WHOLE, Scope
+from irwidget.trace import WHOLE, Dump, Scope
 from tests.llvm.programs import UNROLLED
 
 
@@ -80,7 +80,7 @@ llvm.optimize(sys.stdin.read(), llvm.settings("opt", "-O1"))
 
 def test_each_dump_is_the_module_after_the_passes_that_it_is_called_by() -> None:
     """Held against what LLVM prints of the module after every pass."""
-    found, stopped = llvm_passes.run("opt", "-O1", UNROLLED)
+    found, stopped = llvm_passes.run("opt", "-O1", UNROLLED, own=True)
     ran = subprocess.run([sys.executable, "-c", EVERY], input=llvm.named(UNROLLED), capture_output=True, text=True)
     assert (stopped, ran.returncode) == ("", 0)
     printed = re.split(r"^; \*\*\* IR Dump After (.+) on .+ \*\*\*\n", ran.stderr, flags=re.M)[1:]
@@ -100,8 +100,8 @@ def test_each_dump_is_the_module_after_the_passes_that_it_is_called_by() -> None
     assert {"main", "other", "module"} < {str(one.scope) for one in found}
 
 
-def test_a_value_has_the_place_that_it_has_in_its_function() -> None:
-    """Names are given function by function: two have an `%i`."""
+def _with_lines() -> str:
+    """Two functions with debug information."""
     at = "!DILocation(line: {}, column: 1, scope: !{})"
     text = "".join(
         f"define i32 @{name}(i32 %0, i32 %1) !dbg !{scope} {{\n  %3 = mul i32 %0, %1, !dbg !{scope + 1}\n"
@@ -116,12 +116,37 @@ def test_a_value_has_the_place_that_it_has_in_its_function() -> None:
             f'!{scope} = distinct !DISubprogram(name: "{name}", file: !2, type: !3, unit: !0, '
             f"spFlags: DISPFlagDefinition)\n!{scope + 1} = {at.format(line, scope)}\n"
         )
-    changed, _ = llvm_passes.run("opt", "-O1", text)
+    return text
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_value_has_the_place_that_it_has_in_its_function(own: bool) -> None:
+    """Names are given function by function: two have an `%i`. What the user wrote of it stays in the text."""
+    changed, _ = llvm_passes.run("opt", "-O1", _with_lines(), own=own)
     last = changed[-1]
     lines = [
         place.line for line, place in zip(last.text.splitlines(), last.places, strict=False) if place and "mul" in line
     ]
     assert lines == [10, 10, 20, 20]
+    assert ("!dbg" in last.text, "DILocation" in last.text) == (own, own)
+
+
+def test_ir_with_debug_information_of_its_own_leads_to_its_lines() -> None:
+    """As it is, after a tool, after each of its passes, and in the assembly; its text is left alone."""
+    text = _with_lines()
+    low = irwidget.lower(text, to="raw_ir", pipeline="opt -O1 -print-changed | llc -print-changed")
+
+    def lines(dump: Dump) -> list[int]:
+        places = zip(dump.text.split("\n"), dump.content.locations, strict=False)
+        return [place.line for line, place in places if place and "mul" in line]
+
+    assert low.dumps[0].text == text
+    *_, assembly = low.dumps
+    assert {tuple(lines(dump)) for dump in low.dumps if dump.language == "llvm"} == {(10, 10, 20, 20)}
+    assert all(dump.content.locations and "debug-location" in dump.text for dump in low.dumps if dump.language == "mir")
+    assert lines(assembly) == [10, 10, 20, 20]
+    timed = {dump.name for dump in low.dumps if dump.seconds}
+    assert timed == {"default<O1>", "codegen"}, "what LLVM prints of a pass does not say what the pass took"
 
 
 def test_a_dump_of_llvm_can_be_opened_later(source: Source) -> None:
