@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import getitem
 from typing import Any
 
 import torch
@@ -11,10 +12,12 @@ from irwidget.private_torch import pytree, storage_id
 
 
 def rewrite(graph: GraphModule, mutated: int = 0) -> GraphModule:
-    """Drop copies that change nothing, name matmuls as the batched forms that they become, fold `mm + c` into addmm.
+    """Move nodes to their users, drop copies that change nothing, name matmuls as the batched forms that they become,
+    fold `mm + c` into addmm.
 
     The last `mutated` outputs are the new values of inputs.
     """
+    _move_to_users(graph)
     _drop_copies(graph, mutated)
     _drop_whole_scatters(graph)
     for node in graph.graph.nodes:
@@ -25,6 +28,16 @@ def rewrite(graph: GraphModule, mutated: int = 0) -> GraphModule:
             _fold_addmm(node)
     graph.recompile()
     return graph
+
+
+def _move_to_users(graph: GraphModule) -> None:
+    """Inductor's rule: what a node reads stands right before it, in the order of its arguments."""
+    seen: set[Node] = set()
+    for node in reversed(graph.graph.nodes):
+        seen.add(node)
+        for read in node.all_input_nodes:
+            if read.op == "call_function" and read.target is not getitem and seen.issuperset(read.users):
+                node.prepend(read)
 
 
 def _drop_copies(graph: GraphModule, mutated: int) -> None:
@@ -109,7 +122,7 @@ def _rank(value: Any) -> int:
 def _fold_addmm(node: Node) -> None:
     """`add(mm, c)` where c spreads over the product becomes addmm, whose addition reads c first."""
     x, y = node.args[0], node.args[1]
-    for product, other in ((x, y), (y, x)):
+    for product, other in ((y, x), (x, y)):
         if not (isinstance(product, Node) and isinstance(other, Node)) or _name(product) != "matmul":
             continue
         value, shape = other.meta["val"], product.meta["val"].shape
