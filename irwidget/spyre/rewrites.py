@@ -10,13 +10,15 @@ from torch.fx import GraphModule, Node
 
 from irwidget.private_torch import pytree, storage_id
 
+_FLOATING = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
 
 def rewrite(graph: GraphModule, mutated: int = 0) -> GraphModule:
-    """Move nodes to their users, drop copies that change nothing, name matmuls as the batched forms that they become,
-    fold `mm + c` into addmm.
+    """Join casts, move nodes to their users, drop copies that change nothing, name matmuls, fold `mm + c` into addmm.
 
     The last `mutated` outputs are the new values of inputs.
     """
+    _join_casts(graph)
     _move_to_users(graph)
     _drop_copies(graph, mutated)
     _drop_whole_scatters(graph)
@@ -28,6 +30,28 @@ def rewrite(graph: GraphModule, mutated: int = 0) -> GraphModule:
             _fold_addmm(node)
     graph.recompile()
     return graph
+
+
+def _join_casts(graph: GraphModule) -> None:
+    """Inductor's rule: of two casts between floating types, the second casts what the first would have."""
+    for node in reversed(graph.graph.nodes):
+        inner: Any = node.args[0] if _is_cast(node) else None
+        if not (isinstance(inner, Node) and _is_cast(inner) and len(inner.users) == 1):
+            continue
+        node.args = inner.args
+        if _value(inner.args[0]).dtype == _value(node).dtype:
+            node.target, node.kwargs = torch.ops.aten.clone.default, {}
+            node.meta["custom"] = {"origin": "_to_copy", **custom(node)}
+        graph.graph.erase_node(inner)
+
+
+def _is_cast(node: Node) -> bool:
+    floating = str(node.target) == "aten._to_copy.default" and node.meta["val"].dtype in _FLOATING
+    return floating and node.meta["val"].stride() == _value(node.args[0]).stride()
+
+
+def _value(node: Any) -> torch.Tensor:
+    return node.meta["val"]
 
 
 def _move_to_users(graph: GraphModule) -> None:
