@@ -171,6 +171,21 @@ def traced_as_written() -> Generator[None]:
 
 
 @contextlib.contextmanager
+def computed_in_half() -> Generator[None]:
+    """While it lasts, torch's decompositions compute float16 and bfloat16 in themselves, without casts to float32."""
+    import torch
+    from torch import _prims_common as common
+
+    given: Any = common
+    before = given._computation_dtype_map
+    given._computation_dtype_map = {dtype: dtype for dtype in (torch.bfloat16, torch.float16, torch.complex32)}
+    try:
+        yield
+    finally:
+        given._computation_dtype_map = before
+
+
+@contextlib.contextmanager
 def called_as_written() -> Generator[None]:
     """While it lasts, what `torch.compile` has made runs eagerly. Not within a compilation."""
     if "torch._dynamo" not in sys.modules:

@@ -58,6 +58,8 @@ def bundle(graph: Graph, in_lx: Mapping[str, int], in_pool: Mapping[str, int]) -
             close()
             steps.append(HostCall(op, tuple(takewhile(lambda other: other.kind == "multi_output", ops[i + 1 :]))))
         if not op.computed:
+            if op.kind == "empty":
+                close()
             continue
         if current and current[-1].loop_scopes[:1] != op.loop_scopes[:1]:
             close()

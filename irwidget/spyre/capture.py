@@ -22,6 +22,7 @@ from irwidget.private_torch import (
     AutoDispatchBelowAutograd,
     FakeTensorMode,
     FunctionalTensorMode,
+    computed_in_half,
     dispatch_functionalize,
     make_fx,
     pytree,
@@ -362,7 +363,14 @@ def decompose(captured: CapturedGraph, options: SpyreSwitches) -> torch.fx.Graph
     interpreter = _Stepper(graph)
     interpreter.extra_traceback = False
     with ExitStack() as stack:
-        for context in (fx_traceback.preserve_node_meta(), torch.no_grad(), mode, AutoDispatchBelowAutograd()):
+        steps = (
+            fx_traceback.preserve_node_meta(),
+            torch.no_grad(),
+            mode,
+            AutoDispatchBelowAutograd(),
+            computed_in_half(),
+        )
+        for context in steps:
             stack.enter_context(context)
         table = decomposition_table(options.host_for_refused)
         try:

@@ -22,7 +22,7 @@ _SCHEMAS = {
     "exx2": "(Tensor x, float scale, bool zero_mean) -> Tensor",
     "layernormscale": "(Tensor x, float eps) -> Tensor",
     "layernormnorm": "(Tensor x, Tensor exx2, Tensor scale, Tensor weight, Tensor bias) -> Tensor",
-    "clip": "(Tensor x, float low, float high) -> Tensor",
+    "clip": "(Tensor x, Scalar low, Scalar high) -> Tensor",
     "topkvalue": "(Tensor x, int k, int dim) -> Tensor",
     "topkindex": "(Tensor x, int k, int dim) -> Tensor",
     "unfold": "(Tensor x, int[] kernel, int[] dilation, int[] padding, int[] stride) -> Tensor",

@@ -19,6 +19,18 @@ aten = torch.ops.aten
 TABLE, decomposes = new_table()
 
 
+@decomposes("_native_batch_norm_legit_no_training")
+def _batch_norm(
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor, var: Tensor, momentum: float, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """In evaluation; what it saves for a backward pass is empty."""
+    shape = (1, -1, *(1,) * (x.dim() - 2))
+    y = (x - mean.view(shape)) * (1 / torch.sqrt(var + eps)).view(shape)
+    y = y if weight is None else y * weight.view(shape)
+    y = y if bias is None else y + bias.view(shape)
+    return y, x.new_zeros((0,)), x.new_zeros((0,))
+
+
 @decomposes("index_select")
 def _index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
     return aten.index.Tensor(x, [None] * (dim % x.dim()) + [index])
@@ -44,19 +56,26 @@ def _leaky_relu(x: Tensor, slope: float = 0.01) -> Tensor:
 @decomposes("clamp", "hardtanh", "clamp_min", "clamp_max")
 def _clamp(x: Tensor, low: float | None = None, high: float | None = None) -> Tensor:
     if low is not None:
-        x = ops().clip(x, float(low), FP16_MAX)
+        x = ops().clip(x, low, FP16_MAX)
     if high is not None:
-        x = ops().clip(x, -FP16_MAX, float(high))
+        x = ops().clip(x, -FP16_MAX, high)
     return x
 
 
+@decomposes("clamp.Tensor", "clamp_min.Tensor")
+def _clamp_to_tensors(x: Tensor, low: Tensor | None = None, high: Tensor | None = None) -> Tensor:
+    x = x if low is None else torch.maximum(x, low)
+    return x if high is None else torch.minimum(x, high)
+
+
+TABLE["clamp_max.Tensor"] = lambda x, high: _clamp_to_tensors(x, None, high)
 TABLE["clamp_max"] = lambda x, high: _clamp(x, None, high)
 TABLE["hardtanh"] = lambda x, low=-1.0, high=1.0: _clamp(x, low, high)
 
 
 @decomposes("relu6")
 def _relu6(x: Tensor) -> Tensor:
-    return _clamp(x, 0.0, 6.0)
+    return _clamp(x, 0, 6)
 
 
 @decomposes("ceil")
@@ -195,8 +214,8 @@ def _copy(into: Tensor, x: Tensor, non_blocking: bool = False) -> Tensor:
 
 
 @decomposes("square")
-def _square(x: Tensor) -> Tensor:
-    return x * x
+def _square(x: Tensor) -> Any:
+    return _pow(x, 2)
 
 
 @decomposes("pow.Tensor_Scalar")
@@ -212,8 +231,12 @@ def _pow(x: Tensor, exponent: float) -> Any:
             return x.clone()
     if exponent == -1:
         return torch.reciprocal(x)
-    if float(exponent).is_integer() and 2 <= exponent <= 32:
-        return _power(x, int(exponent))
+    if float(exponent).is_integer() and 2 <= abs(exponent) <= 32:
+        x, n = (torch.reciprocal(x) if exponent < 0 else x), abs(int(exponent))
+        half = _power(x, n // 2)
+        square = _power(half, 2) if n % 2 else half
+        with fx_traceback.annotate({"aten": "pow"}):
+            return square * (x if n % 2 else half)
     return NotImplemented
 
 

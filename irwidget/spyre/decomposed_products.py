@@ -42,6 +42,9 @@ def _mm(a: Tensor, b: Tensor) -> Tensor:
 @decomposes("matmul")
 def _matmul(a: Tensor, b: Tensor) -> Tensor:
     row, column = a.dim() == 1, b.dim() == 1
+    if column and a.dim() < 3:
+        with fx_traceback.annotate(_origin("dot" if row else "mv")):
+            return (a * b).sum(-1)
     a = a.unsqueeze(0) if row else a
     b = b.unsqueeze(-1) if column else b
     if max(a.dim(), b.dim()) > 3 and min(a.dim(), b.dim()) > 2:

@@ -21,8 +21,12 @@ aten = torch.ops.aten
 _OURS = {**decomposed_products.TABLE, **decomposed_reductions.TABLE, **decomposed_pointwise.TABLE}
 _OF_PYTORCH = """
     stack t rsub addcmul addcdiv native_group_norm hardtanh hardsigmoid hardswish log_sigmoid_forward
-    roll glu narrow unsafe_chunk lerp logaddexp select_backward dot vdot
+    roll glu narrow unsafe_chunk lerp logaddexp select_backward dot vdot mv addmv
+    _prelu_kernel mse_loss smooth_l1_loss huber_loss softshrink hardshrink threshold logit
 """
+
+_UPSTREAM = {"scaled_dot_product_attention": "_scaled_dot_product_fused_attention_overrideable", "square": "pow"}
+"""Ops that upstream's graph has by another name."""
 
 
 @lru_cache(maxsize=2)
@@ -71,8 +75,7 @@ def _with_origin(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         current = fx_traceback.current_meta.get("custom") or {}
         if "origin" in current:
             return function(*args, **kwargs)
-        origin = "_scaled_dot_product_fused_attention_overrideable" if name == "scaled_dot_product_attention" else name
-        with fx_traceback.annotate({"origin": origin}):
+        with fx_traceback.annotate({"origin": _UPSTREAM.get(name, name)}):
             return function(*args, **kwargs)
 
     return decompose

@@ -191,7 +191,7 @@ class _Lowering(LoopBuilder):
         self.pointwise(node, "gelufwd", node.args[:1])
 
     def _lower_clip(self, node: Node) -> None:
-        constants = (("clipMin", float(node.args[1])), ("clipMax", float(node.args[2])))  # pyright: ignore
+        constants: Any = (("clipMin", node.args[1]), ("clipMax", node.args[2]))
         self.pointwise(node, "clip", node.args[:1], constants=constants)
 
     def _lower_layernormscale(self, node: Node) -> None:
@@ -273,7 +273,7 @@ class _Lowering(LoopBuilder):
         size = tuple(value.shape)
         note = custom(node)
         if a.view.size[-1] == 1:
-            self.emit(node, "pointwise", "mul", ranges_of(size), [self.read(a, size), self.read(b, size)])
+            self.emit(node, "pointwise", "mul", ranges_of(size), [self.read(a, size), self.read(b, size)], aten="mul")
             return
         names = {i: f"d{n}" for n, i in enumerate(i for i in range(len(size)) if size[i] != 1)}
         ranges = tuple((names[i], size[i]) for i in names)

@@ -62,7 +62,7 @@ def plan_pool(graph: Graph, in_lx: Mapping[str, int]) -> Pool:
             start, length = free.pop(slot)
             offsets[name] = start
             if length > size:
-                free.insert(slot, (start + size, length - size))
+                free.append((start + size, length - size))
         active.append(name)
     if top > SEGMENT_BYTES:
         raise UnsupportedError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import getitem
 from typing import Any
 
 import torch
@@ -9,12 +10,16 @@ from torch.fx import GraphModule, Node
 
 from irwidget.private_torch import pytree, storage_id
 
+_FLOATING = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
 
 def rewrite(graph: GraphModule, mutated: int = 0) -> GraphModule:
-    """Drop copies that change nothing, name matmuls as the batched forms that they become, fold `mm + c` into addmm.
+    """Join casts, move nodes to their users, drop copies that change nothing, name matmuls, fold `mm + c` into addmm.
 
     The last `mutated` outputs are the new values of inputs.
     """
+    _join_casts(graph)
+    _move_to_users(graph)
     _drop_copies(graph, mutated)
     _drop_whole_scatters(graph)
     for node in graph.graph.nodes:
@@ -25,6 +30,38 @@ def rewrite(graph: GraphModule, mutated: int = 0) -> GraphModule:
             _fold_addmm(node)
     graph.recompile()
     return graph
+
+
+def _join_casts(graph: GraphModule) -> None:
+    """Inductor's rule: of two casts between floating types, the second casts what the first would have."""
+    for node in reversed(graph.graph.nodes):
+        inner: Any = node.args[0] if _is_cast(node) else None
+        if not (isinstance(inner, Node) and _is_cast(inner) and len(inner.users) == 1):
+            continue
+        node.args = inner.args
+        if _value(inner.args[0]).dtype == _value(node).dtype:
+            node.target, node.kwargs = torch.ops.aten.clone.default, {}
+            node.meta["custom"] = {"origin": "_to_copy", **custom(node)}
+        graph.graph.erase_node(inner)
+
+
+def _is_cast(node: Node) -> bool:
+    floating = str(node.target) == "aten._to_copy.default" and node.meta["val"].dtype in _FLOATING
+    return floating and node.meta["val"].stride() == _value(node.args[0]).stride()
+
+
+def _value(node: Any) -> torch.Tensor:
+    return node.meta["val"]
+
+
+def _move_to_users(graph: GraphModule) -> None:
+    """Inductor's rule: what a node reads stands right before it, in the order of its arguments."""
+    seen: set[Node] = set()
+    for node in reversed(graph.graph.nodes):
+        seen.add(node)
+        for read in node.all_input_nodes:
+            if read.op == "call_function" and read.target is not getitem and seen.issuperset(read.users):
+                node.prepend(read)
 
 
 def _drop_copies(graph: GraphModule, mutated: int) -> None:
@@ -109,7 +146,7 @@ def _rank(value: Any) -> int:
 def _fold_addmm(node: Node) -> None:
     """`add(mm, c)` where c spreads over the product becomes addmm, whose addition reads c first."""
     x, y = node.args[0], node.args[1]
-    for product, other in ((x, y), (y, x)):
+    for product, other in ((y, x), (x, y)):
         if not (isinstance(product, Node) and isinstance(other, Node)) or _name(product) != "matmul":
             continue
         value, shape = other.meta["val"], product.meta["val"].shape

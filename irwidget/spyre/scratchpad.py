@@ -78,7 +78,7 @@ def _eligible(graph: Graph, options: SpyreSwitches) -> tuple[dict[str, LxBuffer]
         cores = max(cores_used(user) for user in (op, *readers))
         size = graph.buffers[name].device.bytes // cores
         blocks[name] = LxBuffer(name, size, i, last + 1, 1 + len(readers))
-        parent = _parent(graph, op, blocks, position, consumers)
+        parent = _parent(graph, op, blocks, position, consumers) if aten[name] else ""
         blocks[name] = replace(blocks[name], parent=parent)
     return blocks, reasons
 
@@ -87,14 +87,21 @@ def _origin_names(graph: Graph) -> dict[str, str]:
     """The ATen name that a buffer is taken to come from.
 
     A batched matmul goes through `expand`, which leaves its name on a buffer that it hands on whole, or to a copy.
+    An op loses its own where a restickify is inserted before it.
     """
-    names = {op.target: op.aten for op in graph.ops}
+    moved = {op.target for op in graph.ops if _is_inserted(op)}
+    names = {op.target: "" if moved.intersection(r.buffer for r in op.tensor_reads) else op.aten for op in graph.ops}
     for op in graph.ops:
         if op.kind == "matmul" or op.aten == "expand":
             for read in op.tensor_reads:
                 if read.direct and read.buffer in names:
                     names[read.buffer] = "expand"
     return names
+
+
+def _is_inserted(op: Op) -> bool:
+    """Whether it is a restickify that the layouts asked for, and not the function."""
+    return op.aten == "restickify" and not op.origins
 
 
 def _refusal(
@@ -107,6 +114,8 @@ def _refusal(
 ) -> str:
     """Why a buffer cannot lie in the scratchpad; empty when it can."""
     name = op.target
+    if not aten and not options.allow_all_ops_in_lx_planning:
+        return f"made by {op.aten} of a restickified operand, which LX planning does not take for an op of its list"
     if aten not in LX_ATEN_OPS and not options.allow_all_ops_in_lx_planning:
         return f"made by {aten}, which is not in the list of ops that LX planning takes"
     if name in graph.output_buffers:

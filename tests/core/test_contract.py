@@ -299,6 +299,18 @@ def test_what_was_compiled_is_traced_and_called_as_it_was_written():
     assert [node.target for node in graph.nodes if node.op == "call_function"] == [torch.ops.aten.sin.default]
 
 
+def test_decompositions_compute_halves_in_themselves():
+    (glu,) = private.get_decompositions([torch.ops.aten.glu.default]).values()
+
+    def casts():
+        traced = private.make_fx(lambda x: glu(x))(torch.ones(4).half()).graph
+        return [node for node in traced.nodes if "_to_copy" in str(node.target)]
+
+    with private.computed_in_half():
+        assert not casts()
+    assert casts()
+
+
 def test_nodes_and_operators_say_what_they_are():
     graph = torch.fx.symbolic_trace(lambda x: x + 1 + 2).graph
     assert sorted(set(graph.nodes), key=private.position) == list(graph.nodes)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.spyre import recorded
+from tests.spyre import recorded, unseen
 
 DIFFERENCES: dict[str, list[str]] = json.loads((Path(__file__).parent / "differences.json").read_text())
 """Cause -> the functions that it makes differ."""
@@ -23,6 +23,11 @@ def test_a_function_becomes_what_the_real_front_end_makes(name):
         return
     said = wanted["error"] or recorded.shown(wanted["ops"])
     assert recorded.agrees(wanted, made), f"ours:\n{recorded.shown(made)}\nreal:\n{said}"
+
+
+@pytest.mark.parametrize("name", unseen.FUNCTIONS)
+def test_a_function_of_our_own_becomes_what_the_real_front_end_makes(name):
+    assert unseen.made(name) == unseen.real()[name]
 
 
 def test_every_known_difference_is_a_recorded_function():

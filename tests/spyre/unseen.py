@@ -1,0 +1,96 @@
+"""Functions of our own, and what the real front end gives for them: its ops and kernels (`unseen.json.xz`).
+
+    IRWIDGET_TORCH_SPYRE=PATH python -m tests.spyre.unseen
+
+asks a checkout of it anew.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from irwidget.spyre import FrontEnd, SpyreProgram, TensorSpec, compile
+from tests.spyre import recorded
+
+FILE = Path(__file__).parent / "unseen.json.xz"
+Function = Callable[..., Any]
+
+
+def rope(q, cos, sin):
+    a, b = q.chunk(2, -1)
+    return q * cos + torch.cat([-b, a], -1) * sin
+
+
+def swiglu(x, w1, w3, w2):
+    return F.linear(F.silu(F.linear(x, w1)) * F.linear(x, w3), w2)
+
+
+def grouped(q, k, v):
+    k, v = (x[:, :, None].expand(1, 2, 4, 64, 64).reshape(1, 8, 64, 64) for x in (k, v))
+    return F.scaled_dot_product_attention(q, k, v)
+
+
+def rms_norm(x, w):
+    return x * torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + 1e-6).to(x.dtype) * w
+
+
+def lstm(x, h, c, wi, wh):
+    i, f, g, o = (F.linear(x, wi) + F.linear(h, wh)).chunk(4, -1)
+    return torch.sigmoid(o) * torch.tanh(torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g))
+
+
+def state_space(x, a, d):
+    return torch.exp(F.softplus(x)[..., None] * a) * x[..., None] + d[:, None]
+
+
+FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...], ...]]] = {
+    "rope": (rope, ((2, 4, 32, 128), (32, 128), (32, 128))),
+    "swiglu": (swiglu, ((3, 17, 256), (512, 256), (512, 256), (256, 512))),
+    "decode": (F.scaled_dot_product_attention, ((1, 8, 1, 64), (1, 8, 77, 64), (1, 8, 77, 64))),
+    "grouped": (grouped, ((1, 8, 64, 64), (1, 2, 64, 64), (1, 2, 64, 64))),
+    "rms_norm": (rms_norm, ((3, 40, 256), (256,))),
+    "lstm": (lstm, ((8, 64), (8, 64), (8, 64), (256, 64), (256, 64))),
+    "state_space": (state_space, ((4, 64), (64, 16), (64,))),
+    "batch_norm": (F.batch_norm, ((8, 128), (128,), (128,), (128,), (128,))),
+    "mv": (torch.matmul, ((100, 64), (64,))),
+    "dot": (torch.dot, ((200,), (200,))),
+    "addmm": (lambda x, a, b: torch.addmm(x, a, b, beta=2, alpha=0.5), ((192,), (32, 64), (64, 192))),
+    "prelu": (F.prelu, ((5, 100), (1,))),
+    "hardswish": (F.hardswish, ((5, 128),)),
+    "clamp": (lambda a, low, high: torch.clamp(a, low, high), ((5, 128), (128,), (128,))),
+    "casts": (lambda a: (a.float().bfloat16().half() * 2).bfloat16().half() + 1, ((4, 64),)),
+    "cast back": (lambda a: (a.float().half(), a * 1), ((64, 64),)),
+    "powers": (lambda a: a.square().sum(-1) + a.pow(-2).sum(-1), ((40, 256),)),
+    "outer": (lambda a, b: (a @ b).sum(-1), ((4, 128, 1), (4, 1, 64))),
+    "huber": (F.huber_loss, ((5, 128), (5, 128))),
+    "logit": (lambda a: torch.logit(a, 0.25), ((5, 128),)),
+}
+
+
+def facts(program: SpyreProgram) -> Any:
+    """Its kernels by name with the number of their ops, and all ops as `recorded.ops_of` has them."""
+    kernels = [[kernel.name, len(kernel.specs)] for kernel in program.kernels]
+    return json.loads(json.dumps([kernels, recorded.ops_of(program)]))
+
+
+def made(name: str, frontend: FrontEnd | None = None) -> Any:
+    function, shapes = FUNCTIONS[name]
+    return facts(compile(function, [TensorSpec(shape) for shape in shapes], frontend=frontend))
+
+
+def real() -> dict[str, Any]:
+    return json.loads(lzma.decompress(FILE.read_bytes()))
+
+
+if __name__ == "__main__":
+    with FrontEnd(os.environ["IRWIDGET_TORCH_SPYRE"]) as asked:
+        found = {name: made(name, asked) for name in FUNCTIONS}
+    FILE.write_bytes(lzma.compress(json.dumps(found, separators=(",", ":")).encode(), preset=9 | lzma.PRESET_EXTREME))
