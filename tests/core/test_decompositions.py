@@ -379,13 +379,36 @@ def test_what_is_lowered_to_something_else_takes_nothing_else_along() -> None:
     assert str(low.check).startswith("equal to eager PyTorch"), low.check
 
 
+def test_the_end_of_a_process_at_a_zero_is_remarked() -> None:
+    def model(x: torch.Tensor) -> Any:
+        return torch.ones_like(x) / x, 2 / x
+
+    low = irwidget.lower(model, torch.ones(3), to="torch_mlir")
+    (said,) = low.diagnostics
+    assert (said.severity, said.message.split(":")[0]) == ("remark", "aten.reciprocal")
+    assert said.location
+    assert (said.location.file, said.location.line) == (__file__, model.__code__.co_firstlineno + 1)
+    zero = torch.tensor([0.0, 2.0])
+    checked = irwidget.lower(lambda x: torch.ones_like(x) / x, zero, to="linalg_on_tensors_mlir", check=True)
+    assert str(checked.check).startswith("equal to eager PyTorch"), checked.check
+    assert [one for one in checked.diagnostics if "reciprocal" in one.message] == []
+
+
 def beyond(x: torch.Tensor, i: torch.Tensor) -> Any:
     """Integers with numbers that their dtype does not hold: eager PyTorch takes the low bits."""
     byte, short = (i - 2).to(torch.int8) * 40, i.to(torch.int16) * 9000
     orders = byte < 200, byte >= -200, byte == 256 - 40, short > 40000, i.int() <= (1 << 31)
     left = short % -7, byte % (i - 2).to(torch.int8).clamp(min=-1).mul(2).add(1), x % 0.7, torch.remainder(x, x.flip(1))
     filled = torch.full_like(x, 7) < 0, torch.full_like(x, 0.5) >= 1
-    return *orders, torch.fmod(byte, 200), byte | 200, byte.cumsum(0, dtype=torch.int8), *left, *filled, (i + 1).reciprocal()
+    return (
+        *orders,
+        torch.fmod(byte, 200),
+        byte | 200,
+        byte.cumsum(0, dtype=torch.int8),
+        *left,
+        *filled,
+        (i + 1).reciprocal(),
+    )
 
 
 def ceiled(x: torch.Tensor, i: torch.Tensor) -> Any:
