@@ -59,8 +59,6 @@ class Filter:
     def _sharp(self, of: Any, places: Any, made: Any, step: float, corners: bool) -> Any:
         last = places.shape[0] - 1
         source = step * made if corners else step * (made + 0.5) - 0.5
-        if self.reach == 1:
-            source = source.clip(0)
         near = of.floor(source).clip(None, last)
         beyond = (source - near).clip(None, 1)
         weights: Any = 0

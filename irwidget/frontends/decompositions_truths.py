@@ -69,6 +69,19 @@ def _clamp(x: Any, least: Any = None, most: Any = None) -> Any:
     return aten.clamp.default(x.to(kind), least, most)
 
 
+def _is_beyond(x: Any, number: Any) -> bool:
+    return is_truth(x) and number not in (0, 1)
+
+
+def _compared(operator: Any) -> How:
+    """With a number that is no truth; StableHLO's is then true."""
+
+    def made(x: Any, number: Any) -> Any:
+        return operator(x.to(torch.result_type(x, number)), number) if _is_beyond(x, number) else NotImplemented
+
+    return _is_beyond, made
+
+
 def _divided(x: Any, y: Any) -> Any:
     return torch.div(x.to(torch.get_default_dtype()), y) if is_truth(x) else NotImplemented
 
@@ -83,15 +96,24 @@ IN_ALL: dict[Any, How] = {
     aten.clamp.Tensor: _in_32_bits(aten.clamp.Tensor),
 }
 """By operator: whether it is taken apart, and how."""
+_REDUCED = (aten.max.dim, aten.min.dim, aten.amax.default, aten.amin.default, aten.add.Tensor)
 _ORDERED = (
     *(aten.lt.Tensor, aten.le.Tensor, aten.gt.Tensor, aten.ge.Tensor, aten.maximum.default, aten.minimum.default),
-    *(aten.max.default, aten.min.default, aten.max.dim, aten.min.dim, aten.amax.default, aten.amin.default),
-    aten.add.Tensor,
+    *(aten.max.default, aten.min.default),
 )
 IN_TOSA: dict[Any, How] = {
     **IN_ALL,
-    **{operator: _in_32_bits(operator) for operator in _ORDERED},
+    **{operator: _in_32_bits(operator) for operator in (*_ORDERED, *_REDUCED)},
     **dict.fromkeys((aten.div.Scalar, aten.div.Tensor), (is_truth, _divided)),
     aten.constant_pad_nd.default: (is_truth, _padded),
+}
+"""The same."""
+IN_STABLEHLO: dict[Any, How] = {
+    **IN_ALL,
+    **{operator: _in_32_bits(operator) for operator in _REDUCED},
+    **{
+        operator: _compared(operator)
+        for operator in (getattr(aten, name).Scalar for name in ("lt", "le", "gt", "ge", "eq", "ne"))
+    },
 }
 """The same."""

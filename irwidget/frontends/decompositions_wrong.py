@@ -412,7 +412,7 @@ _SIGNED = {
     ),
     "StableHLO": _both(
         *(_BEYOND, decompositions_pools.CEILED, {one: _MOVED[one] for one in _SEARCHES}),
-        *(decompositions_truths.IN_ALL, decompositions_signed.IN_STABLEHLO),
+        *(decompositions_truths.IN_STABLEHLO, decompositions_signed.IN_STABLEHLO),
     ),
 }
 """By language; StableHLO has unsigned integers."""

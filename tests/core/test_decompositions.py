@@ -211,10 +211,11 @@ def numbers(x: torch.Tensor, i: torch.Tensor) -> Any:
     nans = torch.where(x > 1, torch.nan, x)
     chosen = torch.fmax(nans, x[0]), torch.fmin(x[0, 0], nans), torch.copysign(x, -x[0]), torch.signbit(x)
     asked = torch.isfinite(x / (x > 0)), torch.angle(nans), i.isfinite()
+    smooth = nn.functional.interpolate(x[None, None], size=(3, 4), mode="bicubic", antialias=True)
     norms = (torch.linalg.norm(x), torch.linalg.norm(x[0], 3), torch.linalg.norm(x, 1), torch.linalg.norm(x, dim=1))
     one = x[0, 0]
     single = one.argmax(), one.amin(0), one.bool().any(0), torch.logsumexp(one, 0)
-    return *chosen, *asked, *norms, *single, torch.addmv(x[0], x.T, x[:, 0]), torch.dist(x, nans.nan_to_num())
+    return *chosen, *asked, *norms, *single, torch.addmv(x[0], x.T, x[:, 0]), torch.dist(x, nans.nan_to_num()), smooth
 
 
 def products(x: torch.Tensor, i: torch.Tensor) -> Any:
@@ -330,7 +331,8 @@ def truths(x: torch.Tensor, *_: torch.Tensor) -> Any:
     orders = x < y, x <= y, x > y, x >= y, torch.maximum(x, y), torch.minimum(x, y)
     rows = x.max(), y.min(), *x.max(1), *y.min(0), x.amax(1), y.amin(0)
     padded = nn.functional.pad(x, (1, 1), value=2)
-    return *orders, *rows, x + y, x / 3, padded, *summed(x.reshape(-1))
+    beyond = x < 9, x >= 0.5, x == 200, x != -1
+    return *orders, *beyond, *rows, x + y, x / 3, padded, *summed(x.reshape(-1))
 
 
 def summed(x: torch.Tensor, *_: torch.Tensor) -> Any:
@@ -359,7 +361,7 @@ def rooted(x: torch.Tensor, *_: torch.Tensor) -> Any:
         *((unsigned, "linalg_on_tensors_mlir"), (unsigned, "tosa_mlir"), (crashing, "linalg_on_tensors_mlir")),
         *((few, "linalg_on_tensors_mlir"), (many, "tosa_mlir")),
         *((copied, "linalg_on_tensors_mlir"), (rooted, "tosa_mlir"), (summed, "linalg_on_tensors_mlir")),
-        *((truths, "tosa_mlir"), (small, "tosa_mlir")),
+        *((truths, "tosa_mlir"), (truths, "stablehlo_mlir"), (small, "tosa_mlir")),
     ],
 )
 def test_bytes_have_no_sign(model: Any, target: str) -> None:
@@ -429,10 +431,9 @@ SEED = torch.Generator().manual_seed(0)
 
 
 def images(x: torch.Tensor, i: torch.Tensor) -> Any:
-    """Of another size; eager PyTorch computes bytes in fixed point, and rounds them twice."""
-    resized, byte = nn.functional.interpolate, (x[None, None] * 60 + 128).to(torch.uint8)
-    smooth = resized(x[None, None], size=(3, 4), mode="bicubic", antialias=True)
-    return smooth, resized(byte, scale_factor=(1, 1.7), mode="bilinear")
+    """By themselves; eager PyTorch computes bytes in fixed point, and rounds them twice."""
+    byte = (x[None, None] * 60 + 128).to(torch.uint8)
+    return nn.functional.interpolate(byte, scale_factor=(1, 1.7), mode="bilinear")
 
 
 def test_images_are_resized_as_eager_pytorch_does_it() -> None:
