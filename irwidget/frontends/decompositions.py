@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from irwidget import private_torch_mlir
 from irwidget.frontends import (
     decompositions_bytes,
     decompositions_integers,
     decompositions_narrow,
     decompositions_order,
     decompositions_pools,
+    decompositions_resize,
     decompositions_wrong,
 )
 from irwidget.frontends.decompositions_bytes import held, value_of, wide
@@ -326,6 +328,7 @@ _TABLE: dict[Any, Callable[..., Any]] = {
     **decompositions_integers.TABLE,
     **decompositions_order.TABLE,
     **decompositions_pools.TABLE,
+    **decompositions_resize.TABLE,
     **get_decompositions(_OF_PYTORCH),
     **dict.fromkeys(_INDEX_PUTS, _index_put),
 }
@@ -362,6 +365,7 @@ _SOMETIMES: dict[Any, Callable[..., bool]] = {
     **decompositions_integers.TAKES,
     **decompositions_order.TAKES,
     **decompositions_pools.TAKES,
+    **decompositions_resize.TAKES,
 }
 """Operators that are taken apart for some arguments only, and whether they are for these."""
 
@@ -387,6 +391,7 @@ def of(program: ExportedProgram, language: str) -> Chosen:
     refused = {node.target for node in nodes if takes.get(node.target, _never)(*node.args, **node.kwargs)}
     refused |= {node.target for node in nodes if node.target in narrow and decompositions_narrow.takes(node)}
     wrong = {node.target for node in nodes if decompositions_wrong.takes(node, language)}
+    wrong |= {operator for node in nodes for operator in decompositions_resize.rounded(node)}
     first, second = (tuple(one for one in table if one in chosen) for chosen in (refused - wrong, wrong))
     return Chosen(first, second, table)
 
@@ -408,4 +413,4 @@ def _whole(language: str, _: int) -> dict[Any, Callable[..., Any]]:
             name: decompositions_bytes.either(table[name], function) for name, function in more.items() if name in table
         }
         table = {**table, **more, **both}
-    return table
+    return {**table, **decompositions_resize.of_bytes({**private_torch_mlir.decompositions(), **table})}

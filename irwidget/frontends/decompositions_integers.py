@@ -80,7 +80,12 @@ def _isclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: 
     return (x == y) | near if rtol or atol else x == y
 
 
+def _as_float(operator: Any) -> Callable[..., Any]:
+    return lambda x: operator(wide(x).to(torch.get_default_dtype())) if _is_whole(x) else NotImplemented
+
+
 TABLE: dict[Any, Callable[..., Any]] = {
+    **{operator: _as_float(operator) for operator in (aten.reciprocal.default, aten.erf.default)},
     aten.pow.Tensor_Scalar: _power,
     **dict.fromkeys((aten.pow.Tensor_Tensor, aten.pow.Scalar), _powers),
     aten.isclose.default: _isclose,
@@ -89,6 +94,7 @@ TABLE: dict[Any, Callable[..., Any]] = {
 }
 """By operator."""
 TAKES: dict[Any, Callable[..., bool]] = {
+    **dict.fromkeys((aten.reciprocal.default, aten.erf.default), lambda x: _is_whole(x)),
     aten.pow.Tensor_Scalar: _is_power,
     **dict.fromkeys((aten.pow.Tensor_Tensor, aten.pow.Scalar), _are_powers),
     aten.isclose.default: lambda x, *_, **__: _is_whole(x),

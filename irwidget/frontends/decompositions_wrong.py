@@ -12,7 +12,12 @@ from typing import Any
 
 import torch
 
-from irwidget.frontends import decompositions_pools, decompositions_unsigned
+from irwidget.frontends import (
+    decompositions_pools,
+    decompositions_signed,
+    decompositions_truths,
+    decompositions_unsigned,
+)
 from irwidget.frontends.decompositions_bytes import either, held, value_of, wide
 from irwidget.frontends.decompositions_unsigned import How, is_byte
 
@@ -362,12 +367,16 @@ def _signed(
     }
 
 
-def _both(first: Mapping[Any, How], second: Mapping[Any, How]) -> dict[Any, How]:
-    """The operators of two tables; of one that is in both, the first that takes the arguments."""
-    found = {**first, **second}
-    for operator in first.keys() & second.keys():
-        (one_takes, one), (other_takes, other) = first[operator], second[operator]
-        found[operator] = _any_of(one_takes, other_takes), either(one, other)
+def _both(*tables: Mapping[Any, How]) -> dict[Any, How]:
+    """The operators of tables; of one that is in several, the first that takes the arguments."""
+    found: dict[Any, How] = {}
+    for table in tables:
+        for operator, (takes, made) in table.items():
+            if operator in found:
+                before, how = found[operator]
+                found[operator] = _any_of(before, takes), either(how, made)
+            else:
+                found[operator] = takes, made
     return found
 
 
@@ -390,9 +399,21 @@ _IN_TOSA = {
     **dict.fromkeys(_INDEX_PUTS, (_adds_narrow, _index_put(_adds_narrow))),
 }
 _SIGNED = {
-    "": _both(_both(_IN_LINALG, decompositions_unsigned.IN_LINALG), _BEYOND),
-    "TOSA": _both(_both(_IN_TOSA, decompositions_unsigned.IN_TOSA), _BEYOND),
-    "StableHLO": {**_BEYOND, **decompositions_pools.CEILED, **{one: _MOVED[one] for one in _SEARCHES}},
+    "": _both(
+        _IN_LINALG,
+        decompositions_unsigned.IN_LINALG,
+        decompositions_truths.IN_ALL,
+        _BEYOND,
+        decompositions_signed.IN_ALL,
+    ),
+    "TOSA": _both(
+        *(_IN_TOSA, decompositions_unsigned.IN_TOSA, decompositions_truths.IN_TOSA, decompositions_signed.IN_TOSA),
+        _BEYOND,
+    ),
+    "StableHLO": _both(
+        *(_BEYOND, decompositions_pools.CEILED, {one: _MOVED[one] for one in _SEARCHES}),
+        *(decompositions_truths.IN_STABLEHLO, decompositions_signed.IN_STABLEHLO),
+    ),
 }
 """By language; StableHLO has unsigned integers."""
 

@@ -221,6 +221,8 @@ def _drop_none_results(program: ExportedProgram) -> None:
 def _remarks(program: ExportedProgram) -> Iterator[Diagnostic]:
     from torch.export.graph_signature import ConstantArgument, OutputKind
 
+    from irwidget.frontends import refusing
+
     users = [spec for spec in program.graph_signature.output_specs if spec.kind == OutputKind.USER_OUTPUT]
     for index, spec in enumerate(users):
         if isinstance(spec.arg, ConstantArgument) and spec.arg.value is None:
@@ -230,6 +232,14 @@ def _remarks(program: ExportedProgram) -> Iterator[Diagnostic]:
             yield Diagnostic("remark", f"result {index} of @main is the new value of buffer {spec.target!r}")
         elif spec.kind == OutputKind.USER_INPUT_MUTATION:
             yield Diagnostic("remark", f"result {index} of @main is the new value of input {spec.target!r}")
+    if node := next((node for node in program.graph.nodes if str(node.target) == "aten.reciprocal.default"), None):
+        yield Diagnostic("remark", _ABORTS, refusing.user_line(node))
+
+
+_ABORTS = (
+    "aten.reciprocal: what torch-mlir makes of it in linalg ends the process at a zero, where eager PyTorch returns "
+    "infinity; torch.ones_like(x) / x returns that"
+)
 
 
 def _sources(program: ExportedProgram) -> dict[str, str]:

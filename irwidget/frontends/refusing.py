@@ -26,7 +26,7 @@ _OTHERS = "compute it of other operators, or lower the rest of the model alone"
 
 def refusal(name: str, node: Node, why: str, advice: str, operator: str = "") -> ExportError:
     """The error for a program with an operator that cannot be lowered, at the user's line."""
-    place = _line(node)
+    place = user_line(node)
     shown, written = operator or _called(node), _written(node)
     if _NAMED.fullmatch(shown) and written != shown:
         shown = f"{shown}, of {written},"
@@ -36,7 +36,7 @@ def refusal(name: str, node: Node, why: str, advice: str, operator: str = "") ->
     return refused
 
 
-def _line(node: Node) -> Any:
+def user_line(node: Node) -> Any:
     """The user's line of a node; of one that torch has put in, that of the first that uses it."""
     left, seen = [node], {node}
     while left:

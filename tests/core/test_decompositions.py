@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import torch.ao.quantization.fx._decomposed  # pyright: ignore[reportUnusedImpor
 from torch import nn
 
 import irwidget
-from irwidget.frontends import decompositions_integers
+from irwidget.frontends import decompositions_integers, decompositions_resize
 from irwidget.frontends.erfc import erfc
 
 BAGS = torch.tensor([1, 2, 4, 5, 4, 3, 2, 9, 1]), torch.tensor([0, 4, 4, 7])
@@ -210,10 +211,21 @@ def numbers(x: torch.Tensor, i: torch.Tensor) -> Any:
     nans = torch.where(x > 1, torch.nan, x)
     chosen = torch.fmax(nans, x[0]), torch.fmin(x[0, 0], nans), torch.copysign(x, -x[0]), torch.signbit(x)
     asked = torch.isfinite(x / (x > 0)), torch.angle(nans), i.isfinite()
+    smooth = nn.functional.interpolate(x[None, None], size=(3, 4), mode="bicubic", antialias=True)
+    filled = torch.full_like(x, 7) < 0, torch.full_like(x, 0.5) >= 1
     norms = (torch.linalg.norm(x), torch.linalg.norm(x[0], 3), torch.linalg.norm(x, 1), torch.linalg.norm(x, dim=1))
     one = x[0, 0]
     single = one.argmax(), one.amin(0), one.bool().any(0), torch.logsumexp(one, 0)
-    return *chosen, *asked, *norms, *single, torch.addmv(x[0], x.T, x[:, 0]), torch.dist(x, nans.nan_to_num())
+    return (
+        *chosen,
+        *filled,
+        *asked,
+        *norms,
+        *single,
+        torch.addmv(x[0], x.T, x[:, 0]),
+        torch.dist(x, nans.nan_to_num()),
+        smooth,
+    )
 
 
 def products(x: torch.Tensor, i: torch.Tensor) -> Any:
@@ -323,6 +335,27 @@ def many(x: torch.Tensor, i: torch.Tensor, *_: torch.Tensor) -> Any:
     return *few(x), *orders, *numbers, *made, added, torch.bucketize(x, BYTES[::9])
 
 
+def truths(x: torch.Tensor, *_: torch.Tensor) -> Any:
+    """That true is no less than false, and the sum of two is true."""
+    x, y = x.reshape(4, 13) % 2 == 0, x.reshape(4, 13) % 3 == 0
+    orders = x < y, x <= y, x > y, x >= y, torch.maximum(x, y), torch.minimum(x, y)
+    rows = x.max(), y.min(), *x.max(1), *y.min(0), x.amax(1), y.amin(0)
+    padded = nn.functional.pad(x, (1, 1), value=2)
+    beyond = x < 9, x >= 0.5, x == 200, x != -1
+    return *orders, *beyond, *rows, x + y, x / 3, padded, *summed(x.reshape(-1))
+
+
+def summed(x: torch.Tensor, *_: torch.Tensor) -> Any:
+    x = x != 0
+    return x.sum(0, dtype=torch.bool), x.clamp(10, 100), x.clamp(max=0.5), torch.clamp(x, max=x.flip(0))
+
+
+def small(x: torch.Tensor, i: torch.Tensor, *_: torch.Tensor) -> Any:
+    """Sums that do not fit into what is summed."""
+    byte = x.to(torch.int8)
+    return byte.sum(), byte.reshape(4, 13).sum(1), byte.relu(), i.relu()
+
+
 def copied(x: torch.Tensor, *_: torch.Tensor) -> Any:
     """By itself: what others are refused for takes it along."""
     return torch.copysign(x.flip(0), x)
@@ -337,7 +370,8 @@ def rooted(x: torch.Tensor, *_: torch.Tensor) -> Any:
     [
         *((unsigned, "linalg_on_tensors_mlir"), (unsigned, "tosa_mlir"), (crashing, "linalg_on_tensors_mlir")),
         *((few, "linalg_on_tensors_mlir"), (many, "tosa_mlir")),
-        *((copied, "linalg_on_tensors_mlir"), (rooted, "tosa_mlir")),
+        *((copied, "linalg_on_tensors_mlir"), (rooted, "tosa_mlir"), (summed, "linalg_on_tensors_mlir")),
+        *((truths, "tosa_mlir"), (truths, "stablehlo_mlir"), (small, "tosa_mlir")),
     ],
 )
 def test_bytes_have_no_sign(model: Any, target: str) -> None:
@@ -357,11 +391,35 @@ def test_what_is_lowered_to_something_else_takes_nothing_else_along() -> None:
     assert str(low.check).startswith("equal to eager PyTorch"), low.check
 
 
+def test_the_end_of_a_process_at_a_zero_is_remarked() -> None:
+    def model(x: torch.Tensor) -> Any:
+        return torch.ones_like(x) / x, 2 / x
+
+    low = irwidget.lower(model, torch.ones(3), to="torch_mlir")
+    (said,) = low.diagnostics
+    assert (said.severity, said.message.split(":")[0]) == ("remark", "aten.reciprocal")
+    assert said.location
+    assert (said.location.file, said.location.line) == (__file__, model.__code__.co_firstlineno + 1)
+    zero = torch.tensor([0.0, 2.0])
+    checked = irwidget.lower(lambda x: torch.ones_like(x) / x, zero, to="linalg_on_tensors_mlir", check=True)
+    assert str(checked.check).startswith("equal to eager PyTorch"), checked.check
+    assert [one for one in checked.diagnostics if "reciprocal" in one.message] == []
+
+
 def beyond(x: torch.Tensor, i: torch.Tensor) -> Any:
     """Integers with numbers that their dtype does not hold: eager PyTorch takes the low bits."""
     byte, short = (i - 2).to(torch.int8) * 40, i.to(torch.int16) * 9000
     orders = byte < 200, byte >= -200, byte == 256 - 40, short > 40000, i.int() <= (1 << 31)
-    return *orders, torch.fmod(byte, 200), byte | 200, byte.cumsum(0, dtype=torch.int8)
+    left = short % -7, byte % (i - 2).to(torch.int8).clamp(min=-1).mul(2).add(1), x % 0.7, torch.remainder(x, x.flip(1))
+    return (
+        *orders,
+        torch.fmod(byte, 200),
+        byte | 200,
+        byte.cumsum(0, dtype=torch.int8),
+        *left,
+        (i + 1).reciprocal(),
+        i.erf(),
+    )
 
 
 def ceiled(x: torch.Tensor, i: torch.Tensor) -> Any:
@@ -378,7 +436,35 @@ def test_what_stablehlo_has_something_else_for_is_decomposed(model: Any) -> None
     assert str(low.check).startswith("equal to eager PyTorch"), low.check
 
 
-@pytest.mark.parametrize("model", [orders, writes, numbers, products, signs, means, bags, beyond])
+SEED = torch.Generator().manual_seed(0)
+
+
+def images(x: torch.Tensor, i: torch.Tensor) -> Any:
+    """By themselves; eager PyTorch computes bytes in fixed point, and rounds them twice."""
+    byte = (x[None, None] * 60 + 128).to(torch.uint8)
+    return nn.functional.interpolate(byte, scale_factor=(1, 1.7), mode="bilinear")
+
+
+def test_images_are_resized_as_eager_pytorch_does_it() -> None:
+    table = {**decompositions_resize.TABLE, **decompositions_resize.of_bytes({})}
+    kinds = "upsample_bilinear2d", "upsample_bicubic2d", "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa"
+    for kind, size, count, corners in itertools.product(kinds, (1, 4, 9), (1, 3, 13), (False, True)):
+        operator = getattr(torch.ops.aten, kind)
+        x = torch.randint(0, 256, (2, count % 5, size, 10 - size // 2), generator=SEED, dtype=torch.uint8)
+        shape, scales = [count, 11 - count // 2], [0.6, 1.7]
+        for how in ((shape, corners, *scales), (shape, corners)):
+            assert torch.equal(table[operator.default](x, *how), operator.default(x, *how)), (kind, x.shape, how)
+        how = None, corners, [1.3, 2.0]
+        assert torch.equal(table[operator.vec](x, *how), operator.vec(x, *how)), (kind, x.shape, how)
+        if "aa" in kind:
+            made = table[operator.default](x.double(), shape, corners)
+            torch.testing.assert_close(made, operator.default(x.double(), shape, corners))
+    resized = torch.ops.aten.upsample_bilinear2d.vec
+    before = decompositions_resize.of_bytes({resized: lambda *given: "as before"})
+    assert before[resized](torch.randn(1, 1, 2, 2), [3, 3], False, None) == "as before"
+
+
+@pytest.mark.parametrize("model", [images, orders, writes, numbers, products, signs, means, bags, beyond])
 def test_what_torch_mlir_lacks_below_is_decomposed(model: Any) -> None:
     torch.manual_seed(1)
     inputs = torch.randn(4, 4), torch.tensor([1, 3, 0, 2])
