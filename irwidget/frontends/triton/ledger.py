@@ -13,6 +13,10 @@ from irwidget.private_torch import DisableTorchFunction, TorchDispatchMode, pytr
 
 EMPTY = frozenset("empty empty_like empty_strided empty_permuted new_empty new_empty_strided".split())
 """Operators that give memory which nothing has written."""
+OVERWRITING = frozenset(
+    "copy_ zero_ fill_ uniform_ normal_ bernoulli_ random_ exponential_ geometric_ cauchy_ log_normal_".split()
+)
+"""Operators that write all of their first argument without reading it."""
 GPU, HOST = "cuda", "cpu"
 
 
@@ -33,6 +37,7 @@ class Ledger(TorchDispatchMode):
         for memory, ref in self._known(private_torch.written_arguments(func, args, kwargs)):
             if ref.is_whole():
                 memory.written = None
+                memory.measured &= _name(func) not in OVERWRITING
             elif (mask := ref.mask()) is not None:
                 memory.mark(mask)
         new = [one for one in _plain(made) if self.memories.find(one) is None]
@@ -43,7 +48,7 @@ class Ledger(TorchDispatchMode):
             if self.memories.find(one) is None:  # of two that share one
                 memory = self.memories.new(one)
                 memory.home = GPU if on_gpu else ""
-                if str(func.__name__).partition(".")[0] in EMPTY:
+                if _name(func) in EMPTY:
                     memory.uninitialized()
 
     def _known(self, values: Any) -> Iterable[tuple[Memory, Ref]]:
@@ -61,6 +66,10 @@ class Ledger(TorchDispatchMode):
         """The cell has ended: what is done to its tensors now is not seen."""
         for memory in self.memories:
             memory.written = None
+
+
+def _name(func: Any) -> str:
+    return str(func.__name__).partition(".")[0]
 
 
 def _plain(values: Any) -> list[torch.Tensor]:
