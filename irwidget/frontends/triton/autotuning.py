@@ -8,6 +8,7 @@ from typing import Any
 
 from irwidget.frontends.triton.launches import Launches, named_config
 from irwidget.frontends.triton.measuring import Unmeasured
+from irwidget.frontends.triton.tensors import LOCK
 from irwidget.toolchain import triton_private
 from irwidget.trace import Diagnostic
 
@@ -19,13 +20,14 @@ def tune(launches: Launches, original: Callable[..., Any]) -> Callable[..., Any]
     """Autotuner.run that launches every configuration once: without a GPU none is the fastest."""
 
     def run(tuner: Any, *args: Any, **kwargs: Any) -> Any:
-        tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
-        try:
-            configs = tuner.prune_configs(kwargs) if len(tuner.configs) > 1 else tuner.configs
-            with launches.tuned():
-                return _Call(launches, tuner, args, kwargs).launched(configs)
-        finally:
-            tuner.nargs = None
+        with LOCK:
+            tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
+            try:
+                configs = tuner.prune_configs(kwargs) if len(tuner.configs) > 1 else tuner.configs
+                with launches.tuned():
+                    return _Call(launches, tuner, args, kwargs).launched(configs)
+            finally:
+                tuner.nargs = None
 
     return run
 

@@ -72,13 +72,18 @@ def _name(func: Any) -> str:
     return str(func.__name__).partition(".")[0]
 
 
+def has_memory(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is a place in memory: not so sparse ones, and those that transformed functions see."""
+    return tensor.layout is torch.strided and not private_torch.is_transformed(tensor)
+
+
 def _plain(values: Any) -> list[torch.Tensor]:
     """The tensors that are places in memory."""
     leaves = pytree.tree_leaves(values)
     return [
         one
         for one in leaves
-        if type(one) in (torch.Tensor, torch.nn.Parameter) and one.layout is torch.strided and one.device.type == "cpu"
+        if type(one) in (torch.Tensor, torch.nn.Parameter) and has_memory(one) and one.device.type == "cpu"
     ]
 
 

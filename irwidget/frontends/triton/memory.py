@@ -169,7 +169,7 @@ class Memories:
         storage = tensor.untyped_storage()
         made = Memory(storage, storage.nbytes(), unknown=unknown)
         if len(self._known) > self._limit:
-            self._known = {key: one for key, one in self._known.items() if one.alive()}
+            self._known = {key: one for key, one in list(self._known.items()) if one.alive()}
             self._limit = max(256, 2 * len(self._known))
         self._known[private_torch.storage_id(tensor)] = made
         return made

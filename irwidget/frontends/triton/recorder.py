@@ -16,6 +16,7 @@ from irwidget.frontends.triton.kernels import kernels
 from irwidget.frontends.triton.launches import Launches, calling_line
 from irwidget.frontends.triton.references import left_out
 from irwidget.frontends.triton.scopes import replaced
+from irwidget.frontends.triton.tensors import LOCK
 from irwidget.toolchain import triton_private
 from irwidget.toolchain.triton_archs import DEFAULT, find
 from irwidget.toolchain.triton_state import require
@@ -149,9 +150,10 @@ def _run(launches: Launches, original: Callable[..., Any]) -> Callable[..., Any]
     def run(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
         for hook in kernel.pre_run_hooks:
             hook(*args, **kwargs)
-        captured = launches.note(kernel, args, grid, kwargs, warmup=warmup)
-        if not warmup:
-            launches.do(captured, kernel, args, kwargs)
+        with LOCK:
+            captured = launches.note(kernel, args, grid, kwargs, warmup=warmup)
+            if not warmup:
+                launches.do(captured, kernel, args, kwargs)
         return captured
 
     return run
