@@ -370,8 +370,9 @@ def test_an_autotuner_resets_what_it_measured_once_and_before_the_configurations
         each += [_tuned_in_place(0).sum(), _tuned_in_place(**by_hand).sum()]
         each += [_tuned_in_place(restore_value=["x"]).sum(), *sums(several)]
         assert torch.stack(each).tolist() == [0, 128, 0, 128, *[128] * 6, 0, *[128] * 4]
-    with recording(CAN_READ):  # a later cell
+    with recording(CAN_READ) as launches:  # a later cell
         assert torch.stack(sums(several)).tolist() == [128, 128]
+    assert [launch.config for launch in launches] == [f"num_warps={n}, num_ctas=1, num_stages=3" for n in (1, 2)]
     with recording("gfx942", values=True) as launches:  # another machine
         assert torch.stack(sums(several)).tolist() == [0, 128]
         assert _tuned_in_place(restore_value=["x"]).sum() == 128
