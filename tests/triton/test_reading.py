@@ -373,6 +373,7 @@ def test_an_autotuner_resets_what_it_measured_once_and_before_the_configurations
     with recording(CAN_READ) as launches:  # a later cell
         assert torch.stack(sums(several)).tolist() == [128, 128]
     assert [launch.config for launch in launches] == [f"num_warps={n}, num_ctas=1, num_stages=3" for n in (1, 2)]
+    assert frontend.launch_of(several, "*i32:16", N=64, arch="sm_80").config == launches[0].config
     with recording("gfx942", values=True) as launches:  # another machine
         assert torch.stack(sums(several)).tolist() == [0, 128]
         assert _tuned_in_place(restore_value=["x"]).sum() == 128

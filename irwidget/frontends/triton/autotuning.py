@@ -37,6 +37,8 @@ class _Call:
 
     def __init__(self, launches: Launches, tuner: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         self._launches, self._tuner, self._args, self._kwargs = launches, tuner, args, kwargs
+        self._first: Any = None
+        """What the first gives, whose TTIR says what all write: the others are compiled when looked at."""
 
     def launched(self, configs: list[Any]) -> Any:
         """What the first configuration gives that compiles, and what happens last: its hooks, its launch."""
@@ -45,7 +47,8 @@ class _Call:
             tuner.best_config = configs[0]
             return self._launch(configs[0])
         done = _MEASURED.setdefault(tuner, set())
-        measures = (key := (launches.arch.name, *_key(tuner, self._kwargs))) not in done
+        key = (launches.arch.name, *_key(tuner, self._kwargs))
+        measures = key not in done and not self._kwargs.get("warmup")  # which launches nothing
         launches.trying = True
         result: Any = None
         for config in configs:
@@ -82,7 +85,8 @@ class _Call:
         except Exception as error:
             tuner.post_hook(named, exception=error)
             raise
-        self._launches.measured(made, named)
+        self._first = self._first or made
+        self._launches.measured(self._first, named)
         tuner.post_hook(named, exception=None)
         return made
 
