@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 from collections.abc import Callable, Generator
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
     import torch
@@ -132,6 +133,41 @@ def wrapper_tensor(kind: Any, size: Any, stride: Any, dtype: torch.dtype, device
 def storage_id(tensor: torch.Tensor) -> int:
     """A number that tensors share which share memory, fake ones too."""
     return tensor.untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage]
+
+
+class _Moment(threading.local):
+    """What a fake mode knows of the thread that uses it, and has for itself."""
+
+    def __init__(self) -> None:
+        self.in_kernel_invocation = False
+        self.enter_stack: list[Any] = []
+
+
+_Mode = TypeVar("_Mode", bound=type)
+
+
+def for_threads(kind: _Mode) -> _Mode:
+    """Have the fake modes of a class know for each thread by itself whether it is at work."""
+
+    def own(name: str) -> property:
+        def moment(mode: Any) -> _Moment:
+            return vars(mode).setdefault("moment", _Moment())
+
+        def set_to(mode: Any, value: Any) -> None:
+            setattr(moment(mode), name, value)
+
+        return property(lambda mode: getattr(moment(mode), name), set_to)
+
+    for name in vars(_Moment()):
+        setattr(kind, name, own(name))
+    return kind
+
+
+def is_transformed(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is what a function sees that `torch.func` transforms: it has no memory of its own."""
+    import torch
+
+    return torch._C._functorch.is_functorch_wrapped_tensor(tensor)  # pyright: ignore
 
 
 def as_fake(mode: FakeTensorMode, real: torch.Tensor) -> FakeTensor:

@@ -9,6 +9,7 @@ import importlib
 import io
 import subprocess
 import sys
+import threading
 
 import pytest
 import torch
@@ -234,9 +235,30 @@ def test_tensors_that_share_memory_are_known():
     x = torch.zeros(4)
     assert private.storage_id(x) == private.storage_id(x[2:])
     assert private.storage_id(x) != private.storage_id(x.clone())
+    seen = [private.is_transformed(x)]
+    torch.func.grad(lambda x: (seen.append(private.is_transformed(x)), x.sum())[1])(x)
+    assert seen == [False, True]
     with private.FakeTensorMode():
         fake = torch.empty(4)
         assert private.storage_id(fake) == private.storage_id(fake.view(2, 2)) != private.storage_id(fake + 1)
+
+
+def test_each_thread_knows_for_itself_whether_a_fake_mode_is_at_work():
+    @private.for_threads
+    class InThreads(private.FakeTensorMode):
+        pass
+
+    here, there, plain = InThreads(), [], private.FakeTensorMode()
+    names = ("in_kernel_invocation", "enter_stack")
+    assert set(names) <= vars(plain).keys()
+    with here:
+        here.in_kernel_invocation = True
+        thread = threading.Thread(target=lambda: there.extend(getattr(here, name) for name in names))
+        thread.start()
+        thread.join()
+        assert there == [False, []]
+        assert here.in_kernel_invocation
+        assert len(here.enter_stack) == 1
 
 
 def test_fake_tensors_of_real_ones_are_always_the_same_and_keep_no_values():

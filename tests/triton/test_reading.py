@@ -18,7 +18,7 @@ from irwidget.frontends.triton.memory import LIMIT
 from irwidget.frontends.triton.reading import SECONDS
 from irwidget.frontends.triton.tensors import fake_mode
 from irwidget.frontends.triton.writes import reaches_anything, written
-from tests.triton.kernels import add, add_kernel
+from tests.triton.kernels import add, add_kernel, recording
 
 CAN_READ = "sm_90"
 
@@ -220,6 +220,14 @@ def _places_into():
     assert places.tolist() == [[0], [1], [2], [3]]
 
 
+def _tuned_in_place(number=1, **hooks):
+    """What an autotuner without and with hooks leaves of numbers that its kernel doubles."""
+    configs = [triton.Config({}, num_warps=n) for n in (1, 2)]
+    x = torch.full((64,), number, device="cuda", dtype=torch.int32)
+    triton.autotune(configs, key=[], **hooks)(reverse)[(1,)](x, N=64)
+    return x
+
+
 def _empty(n):
     return torch.empty(n, device="cuda")
 
@@ -254,6 +262,11 @@ def _empty(n):
         ),
         (_measured, "a launch that a benchmark measures"),
         (_captured, "a CUDA graph"),
+        (lambda: _tuned_in_place().sum().item(), "reverse reads what an autotuner's measuring"),
+        (
+            lambda: _tuned_in_place(pre_hook=lambda named, reset_only=False: named["x"].add_(1)).sum().item(),
+            "a hook reads what an autotuner's measuring",
+        ),
         (_moved, "moved between CPU and GPU before it was written"),
         (_changed, "a tensor on the CPU, or an array, was changed after the cell had used it"),
         (_restored, "the random state was set"),
@@ -296,7 +309,7 @@ def test_what_a_launch_has_written_is_computed_once_when_it_is_read():
         reverse[(int(y[3]),)](y, 64)  # whose grid depends on values
         assert f"{y[:4]}" == "tensor([ 0,  8, 16, 24], dtype=torch.int32)"
 
-    with frontend.recording(CAN_READ) as launches:
+    with recording(CAN_READ) as launches:
         cell()
     assert [one.grid for one in launches] == [(1,), (3,)]
     assert 0 < launches.reading.left < SECONDS
@@ -324,7 +337,7 @@ def test_autotuned_kernels_and_compiled_ones_are_executed_as_they_end():
         assert y.sum().item() == 128
 
     for values in (False, True):
-        with frontend.recording(CAN_READ, values=values) as launches:
+        with recording(CAN_READ, values=values) as launches:
             cell()
         assert len(launches) == 3
 
@@ -346,10 +359,29 @@ def test_an_autotuner_resets_what_it_measured_once_and_before_the_configurations
         x = torch.ones(64, device="cuda", dtype=dtype)
         return [(kernel[(1,)](x.fill_(1), N=64), x.sum())[1] for _ in range(2)]
 
-    with frontend.recording(CAN_READ):
+    kept = []
+    by_hand = {
+        "pre_hook": lambda named, reset_only=False: reset_only or kept.append(named["x"].clone()),
+        "post_hook": lambda named, exception: named["x"].copy_(kept.pop()),
+    }
+    with recording(CAN_READ):
         each = [*sums(several := reset(plain, ["N"])), *sums(several, torch.int64), *sums(reset(filled))]
         each += [*sums(reset(plain[:1])), *sums(reset(plain, prune=lambda all, *_, **__: all[:1]))]
-        assert torch.stack(each).tolist() == [0, 128, 0, 128, 128, 128, 128, 128, 128, 128]
+        each += [_tuned_in_place(0).sum(), _tuned_in_place(**by_hand).sum()]
+        each += [_tuned_in_place(restore_value=["x"]).sum(), *sums(several)]
+        assert torch.stack(each).tolist() == [0, 128, 0, 128, *[128] * 6, 0, *[128] * 4]
+    with recording(CAN_READ) as launches:  # a later cell
+        assert torch.stack(sums(several)).tolist() == [128, 128]
+    assert [launch.config for launch in launches] == [f"num_warps={n}, num_ctas=1, num_stages=3" for n in (1, 2)]
+    assert frontend.launch_of(several, "*i32:16", N=64, arch="sm_80").config == launches[0].config
+    with recording("gfx942", values=True) as launches:  # another machine
+        assert torch.stack(sums(several)).tolist() == [0, 128]
+        assert _tuned_in_place(restore_value=["x"]).sum() == 128
+        reverse[(1,)](_tuned_in_place(0).add_(1), N=64)
+        assert not launches.diagnostics
+        assert _tuned_in_place().sum() == 128
+        (note,) = launches.diagnostics
+        assert "reverse reads what an autotuner's measuring" in note.message
 
 
 @triton.jit
@@ -381,7 +413,7 @@ def test_bfloat16_is_computed_and_rounded_as_on_a_gpu(values):
         wanted = torch.stack([x + y, torch.where(x < y, x * y, -x), (x.float() / 3).bfloat16()])
         assert out.tolist() == wanted.tolist()
 
-    with frontend.recording(CAN_READ, values=values) as launches:
+    with recording(CAN_READ, values=values) as launches:
         cell()
     assert len(launches) == 1
 
@@ -423,7 +455,7 @@ def test_what_is_moved_between_cpu_and_gpu_is_copied(values):
             assert layer.weight.tolist() == weight
             _moved()
 
-    with frontend.recording(CAN_READ, values=values) as launches:
+    with recording(CAN_READ, values=values) as launches:
         cell()
     assert len(launches) == 1
     said = [one.message for one in launches.diagnostics if "run up to here" in one.message or "chance" in one.message]
@@ -502,7 +534,7 @@ def test_a_program_reads_what_it_would_read_where_everything_is_executed(number)
     seen: list[list[float]] = []
     found: list[list[list[float]]] = []
     for values in (False, True):
-        with frontend.recording(CAN_READ, values=values):
+        with recording(CAN_READ, values=values):
             cell()
         found.append([*seen])
         seen.clear()
@@ -541,7 +573,7 @@ def test_autocast_computes_in_the_dtypes_of_a_gpu(values):
 
     half, single = torch.float16, torch.float32
     at_first = torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
-    with frontend.recording(CAN_READ, values=values) as launches:
+    with recording(CAN_READ, values=values) as launches:
         cell()
     try:  # a block that the cell does not leave is its own, and the CPU is as it was
         assert seen == [half, single, single, half, half, torch.float64, single, single]

@@ -2,6 +2,7 @@
 
 import copy
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ import triton.language as tl
 import irwidget
 from irwidget.frontends import triton as frontend
 from irwidget.frontends.triton.failures import NotExecuted
-from tests.triton.kernels import add, add_kernel
+from tests.triton.kernels import add, add_kernel, recording
 from tests.triton.test_settings import fused
 
 
@@ -216,6 +217,26 @@ def test_benchmarks_launch_once_and_measure_nothing():
     with frontend.recording("sm_90", values=True) as launches:
         cell()
     assert len(calls) == len(launches) == 1
+
+
+@pytest.mark.parametrize("values", [False, True])
+def test_threads_and_transformed_functions_see_the_same_world(values):
+    """A thread that the cell starts launches as the cell does; functions of torch.func compute with its tensors."""
+
+    def twice(kind):
+        x = torch.ones(8, device="cuda", dtype=kind)
+        return add(x, torch.func.grad(lambda x: (x * x / 2).sum())(x))
+
+    with recording("sm_90", values=values) as launches:
+        with ThreadPoolExecutor(2) as pool:
+            both = list(pool.map(twice, (torch.float32, torch.float16)))
+        assert [one.device.type for one in both] == ["cuda", "cuda"]
+        read = torch.stack([one.float() for one in both]).tolist()
+    assert read == [[2.0] * 8] * 2
+    kinds = [launch.arguments[0].dtype for launch in launches]
+    assert sorted(map(str, kinds)) == ["torch.float16", "torch.float32"]
+    with ThreadPoolExecutor(1) as pool:  # and no longer
+        assert pool.submit(lambda: torch.ones(1).is_cpu).result()
 
 
 CHECKED = """

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from irwidget.frontends.triton.compiling import TARGETS, default_arch, lower_launch
     from irwidget.frontends.triton.configurations import Configurations
     from irwidget.frontends.triton.launch import Launch
+    from irwidget.frontends.triton.launches import Launches
     from irwidget.frontends.triton.lowering import launch_of, lower, parse_signature, select
     from irwidget.frontends.triton.recipe import Recipe
-    from irwidget.frontends.triton.recorder import Launches, capture, recording, require_launch, run_cell
+    from irwidget.frontends.triton.recorder import capture, recording, require_launch, run_cell
 
 __all__ = [
     "TARGETS",
@@ -43,7 +44,7 @@ __all__ = [
 _HOME = {
     "from_cache": "cache",
     "Launch": "launch",
-    "Launches": "recorder",
+    "Launches": "launches",
     "capture": "recorder",
     "recording": "recorder",
     "require_launch": "recorder",

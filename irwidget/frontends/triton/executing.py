@@ -51,12 +51,13 @@ def execute(
     seconds: float | None = None,
     memory: int | None = None,
     memories: Memories | None = None,
+    measured: Sequence[Memory] = (),
     doubt: Callable[[str], None] = lambda _: None,
 ) -> list[torch.UntypedStorage]:
     """Run a launch on the values of its tensors and write what it writes into them. Returns the changed storages.
 
     `memories` knows which of their bytes are written; `doubt` is told what leaves results to chance: that it reads
-    the others, or outside of its tensors.
+    the others, outside of its tensors, or of what it writes itself where an autotuner's measuring has left it.
     `seconds` (60 when None) and `memory` (bytes) limit it. Raises NotExecuted when the interpreter does not know what
     the kernel uses, the copy crashes, or a limit is met; the tensors are then as they were.
     """
@@ -70,7 +71,7 @@ def execute(
         storages = _storages((*arguments, *keywords.values()), memories or Memories())
         try:
             ran = forked.call(
-                lambda: _run(kernel, arguments, keywords, tuple(grid), storages),
+                lambda: _run(kernel, arguments, keywords, tuple(grid), storages, measured),
                 seconds=limit,
                 memory=memory or processes.memory_limit(),
                 cuda=False,
@@ -148,6 +149,7 @@ def _run(
     keywords: Mapping[str, Any],
     grid: tuple[int, ...],
     storages: Mapping[int, _Reachable],
+    measured: Sequence[Memory],
 ) -> InterpreterRun:
     """What the copy does."""
     before = {address: _bytes(one.storage) for address, one in storages.items()}
@@ -157,9 +159,10 @@ def _run(
     memories = [one.memory for one in storages.values()]
     incomplete = {address: mask for address, one in storages.items() if (mask := one.memory.written) is not None}
     printed = io.StringIO()
-    reached = Reached(kernel.__name__, memories, memories, doubts.setdefault)
+    reached = Reached(kernel.__name__, memories, memories, doubts.setdefault, measured)
     with contextlib.redirect_stdout(printed):
         triton_interpreter.interpret(kernel, arguments, keywords, grid, watch=reached)
+    reached.again()
     after = {address: _bytes(one.storage) for address, one in storages.items()}
     written = {address: data for address, data in after.items() if data != before[address]}
     masks = {address: mask.numpy().tobytes() for address, mask in incomplete.items()}

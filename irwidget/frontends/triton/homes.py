@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from irwidget.frontends.triton.ledger import GPU, HOST
+from irwidget.frontends.triton.ledger import GPU, HOST, has_memory
 from irwidget.frontends.triton.memory import Memories, Memory
 from irwidget.private_torch import FakeTensor, pytree
 
@@ -97,7 +97,7 @@ class Homes:
     def _follows(self, value: Any) -> bool:
         if self._fake:
             return isinstance(value, FakeTensor) and value.layout is torch.strided
-        return type(value) in (torch.Tensor, torch.nn.Parameter) and value.layout is torch.strided
+        return type(value) in (torch.Tensor, torch.nn.Parameter) and has_memory(value)
 
     def _memory(self, value: Any) -> Memory | None:
         """What is known of a tensor's memory; one with values that was not met before is the CPU's."""

@@ -13,6 +13,10 @@ from irwidget.private_torch import DisableTorchFunction, TorchDispatchMode, pytr
 
 EMPTY = frozenset("empty empty_like empty_strided empty_permuted new_empty new_empty_strided".split())
 """Operators that give memory which nothing has written."""
+OVERWRITING = frozenset(
+    "copy_ zero_ fill_ uniform_ normal_ bernoulli_ random_ exponential_ geometric_ cauchy_ log_normal_".split()
+)
+"""Operators that write all of their first argument without reading it."""
 GPU, HOST = "cuda", "cpu"
 
 
@@ -33,6 +37,7 @@ class Ledger(TorchDispatchMode):
         for memory, ref in self._known(private_torch.written_arguments(func, args, kwargs)):
             if ref.is_whole():
                 memory.written = None
+                memory.measured &= _name(func) not in OVERWRITING
             elif (mask := ref.mask()) is not None:
                 memory.mark(mask)
         new = [one for one in _plain(made) if self.memories.find(one) is None]
@@ -43,7 +48,7 @@ class Ledger(TorchDispatchMode):
             if self.memories.find(one) is None:  # of two that share one
                 memory = self.memories.new(one)
                 memory.home = GPU if on_gpu else ""
-                if str(func.__name__).partition(".")[0] in EMPTY:
+                if _name(func) in EMPTY:
                     memory.uninitialized()
 
     def _known(self, values: Any) -> Iterable[tuple[Memory, Ref]]:
@@ -63,13 +68,22 @@ class Ledger(TorchDispatchMode):
             memory.written = None
 
 
+def _name(func: Any) -> str:
+    return str(func.__name__).partition(".")[0]
+
+
+def has_memory(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is a place in memory: not so sparse ones, and those that transformed functions see."""
+    return tensor.layout is torch.strided and not private_torch.is_transformed(tensor)
+
+
 def _plain(values: Any) -> list[torch.Tensor]:
     """The tensors that are places in memory."""
     leaves = pytree.tree_leaves(values)
     return [
         one
         for one in leaves
-        if type(one) in (torch.Tensor, torch.nn.Parameter) and one.layout is torch.strided and one.device.type == "cpu"
+        if type(one) in (torch.Tensor, torch.nn.Parameter) and has_memory(one) and one.device.type == "cpu"
     ]
 
 

@@ -24,6 +24,12 @@ _ALIGNED = 512
 """Bytes that CUDA's allocator of torch aligns to."""
 
 
+MEASURED = (
+    "reads what an autotuner's measuring, many launches on the same tensors, has left there "
+    "(restore_value and reset_to_zero prevent it)"
+)
+
+
 class NoValue(UnsupportedError):
     """A value that is not known; says why."""
 
@@ -51,6 +57,8 @@ class Memory:
         """Where a machine with a GPU would have it: `cuda`, `cpu`; empty where that is not known."""
         self.moved = False
         """Whether it stands for memory of the GPU and of the CPU at once, so that nothing may write it."""
+        self.measured = False
+        """Whether an autotuner has launched what writes it over and over, and nothing has overwritten it since."""
         self.address = 0
         """Where it begins by what host code was told (`data_ptr`); 0 where nobody asked."""
         self.kept: Any = None
@@ -84,6 +92,11 @@ class Memory:
         if self.real is None:
             self.real = torch.zeros(self.nbytes, dtype=torch.uint8).untyped_storage()
         return self.real
+
+    def bytes(self) -> Any:
+        """Its values as an array of NumPy's that shares them."""
+        flat: Any = torch.empty(0, dtype=torch.uint8)
+        return flat.set_(self.allocated()).numpy()
 
     def mark(self, written: torch.Tensor) -> None:
         """Note that bytes were written, of which `written`, one of bytes, is a view of the mask."""
@@ -156,7 +169,7 @@ class Memories:
         storage = tensor.untyped_storage()
         made = Memory(storage, storage.nbytes(), unknown=unknown)
         if len(self._known) > self._limit:
-            self._known = {key: one for key, one in self._known.items() if one.alive()}
+            self._known = {key: one for key, one in list(self._known.items()) if one.alive()}
             self._limit = max(256, 2 * len(self._known))
         self._known[private_torch.storage_id(tensor)] = made
         return made

@@ -5,17 +5,44 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from irwidget.frontends.triton.memory import Memory
+from irwidget.frontends.triton.memory import MEASURED, Memory
+
+
+class _Repeated:
+    """What a kernel reads of memory before it writes there, each byte by itself."""
+
+    def __init__(self, before: Any) -> None:
+        self._before = before.copy()
+        self._written = before.astype(bool) & False
+        self._read_first = self._written.copy()
+
+    def read(self, offsets: Any, width: int) -> None:
+        for byte in range(width):
+            self._read_first[offsets + byte] |= ~self._written[offsets + byte]
+
+    def write(self, offsets: Any, width: int) -> None:
+        for byte in range(width):
+            self._written[offsets + byte] = True
+
+    def differs(self, after: Any) -> bool:
+        """Whether any of what it read first is another one `after` it."""
+        return bool((self._read_first & (self._before != after)).any())
 
 
 class Reached:
     """Looks at each access of a kernel to memory; `doubt` is told what leaves its result to chance.
 
-    The kernel, called `name`, may access `memories`, and write `writable` of them.
+    The kernel, called `name`, may access `memories`, and write `writable` of them. Of those that an autotuner has
+    `measured` with, it may not read first what it then changes.
     """
 
     def __init__(
-        self, name: str, memories: Iterable[Memory], writable: Iterable[Memory], doubt: Callable[[str], None]
+        self,
+        name: str,
+        memories: Iterable[Memory],
+        writable: Iterable[Memory],
+        doubt: Callable[[str], None],
+        measured: Iterable[Memory] = (),
     ) -> None:
         import numpy
 
@@ -27,6 +54,9 @@ class Reached:
         self.writable = set(writable)
         self.starts = self._numbers(one.allocated().data_ptr() for one in self.memories)
         self.masks = [None if one.written is None else one.written.numpy() for one in self.memories]
+        self.measured = {
+            number: _Repeated(one.bytes()) for number, one in enumerate(self.memories) if one in set(measured)
+        }
         told = sorted((one for one in self.memories if one.address), key=lambda one: one.address)
         self.told_starts = self._numbers(one.address for one in told)
         """Where memory begins by what host code was told."""
@@ -52,6 +82,8 @@ class Reached:
             mask = self.masks[number]
             if mask is not None and not all(mask[offsets + byte].all() for byte in range(width)):
                 self.doubt(f"{self.name} reads memory that nothing has written")
+            if number in self.measured:
+                self.measured[number].read(offsets, width)
 
     def write(self, pointers: Any, width: int) -> None:
         """Those that one writes."""
@@ -62,6 +94,8 @@ class Reached:
             if mask is not None:
                 for byte in range(width):
                     mask[offsets + byte] = 1
+            if number in self.measured:
+                self.measured[number].write(offsets, width)
 
     def _places(self, pointers: Any, width: int) -> Iterable[tuple[int, Any]]:
         """The memories that addresses lie in, by number, with the offsets there."""
@@ -78,7 +112,14 @@ class Reached:
             if inside.any():
                 yield int(number), offsets[inside]
 
+    def again(self) -> None:
+        """Say where the kernel, launched again on what it leaves, would find something else."""
+        for number, one in self.measured.items():
+            if one.differs(self.memories[number].bytes()):
+                self.doubt(f"{self.name} {MEASURED}")
+
     def settle(self) -> None:
-        """Note what was written."""
+        """Note what was written, where there is no doubt of it."""
+        self.again()
         for memory in self.memories:
             memory.mark_as_written(memory.written)

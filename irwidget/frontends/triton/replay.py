@@ -223,7 +223,7 @@ def _execute(entry: Launched) -> None:
             raise NoValue(memory.failed)
     args = tuple(mapped(one, Ref.tensor) for one in entry.arguments)
     kwargs: Mapping[str, Any] = {name: mapped(one, Ref.tensor) for name, one in entry.keywords.items()}
-    reached = Reached(entry.name, entry.reads, entry.writes, _refuse)
+    reached = Reached(entry.name, entry.reads, entry.writes, _refuse, entry.measured)
     triton_interpreter.interpret(entry.kernel, args, kwargs, entry.grid, watch=reached)
     reached.settle()
 

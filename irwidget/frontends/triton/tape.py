@@ -13,8 +13,8 @@ from typing import Any
 import torch
 
 from irwidget import private_torch
-from irwidget.frontends.triton.ledger import EMPTY
-from irwidget.frontends.triton.memory import Memories, Memory, NoValue, Ref, unwritable
+from irwidget.frontends.triton.ledger import EMPTY, OVERWRITING
+from irwidget.frontends.triton.memory import MEASURED, Memories, Memory, NoValue, Ref, unwritable
 from irwidget.frontends.triton.rebuilding import mapped
 from irwidget.frontends.triton.scopes import as_it_is
 from irwidget.private_torch import FakeTensor, FakeTensorMode, OpOverload, pytree
@@ -22,10 +22,6 @@ from irwidget.trace import Location
 
 ENTRIES = 20_000
 """How many operations may wait for somebody to read what they compute."""
-_OVERWRITING = frozenset(
-    "copy_ zero_ fill_ uniform_ normal_ bernoulli_ random_ exponential_ geometric_ cauchy_ log_normal_".split()
-)
-"""Operators that write all of their first argument without reading it."""
 _PLAIN = (type(None), bool, int, float, complex, str, torch.dtype, torch.layout, torch.memory_format, torch.device)
 """What arguments of operators may be, besides tensors."""
 
@@ -64,6 +60,8 @@ class Launched:
     place: Location | None
     reads: tuple[Memory, ...]
     writes: tuple[Memory, ...]
+    measured: tuple[Memory, ...] = ()
+    """What an autotuner's measuring has left, which nothing may read that the launch writes."""
 
     @property
     def name(self) -> str:
@@ -143,7 +141,7 @@ class Tape:
         writes = (*fresh, *(one.memory for one in step.written))
         if not writes:
             return
-        over = step.written if step.name in _OVERWRITING or str(step.func).endswith("out") else ()
+        over = step.written if step.name in OVERWRITING or str(step.func).endswith("out") else ()
         read = tuple(one for one in step.refs if one not in over)
         if random := private_torch.is_random(step.func):
             self._look_at_the_seed()
@@ -155,6 +153,7 @@ class Tape:
         whole = {id(one.memory) for one in over if one.is_whole()}
         for memory in writes:
             memory.unknown = "" if id(memory) in whole else memory.unknown
+            memory.measured &= id(memory) not in whole
             memory.drawn |= random or any(one.memory.drawn for one in read)
         refs = tuple(self._ref(one) for one in results)
         places = tuple(ref if ref.memory in fresh else None for ref in refs)
@@ -167,6 +166,8 @@ class Tape:
         for ref in (*read, *(one for one in over if not one.is_whole())):
             if ref.memory.unknown:
                 return ref.memory.unknown
+            if ref.memory.measured:
+                return f"a hook {MEASURED}"
         return next(filter(None, map(unwritable, writes)), "")
 
     # --- launches
@@ -203,6 +204,9 @@ class Tape:
             return
         told = self.memories.with_address() if by_address else []
         every = [one.memory for found in refs.values() for one in found] + told
+        measured = tuple(one for one in every if one.measured)
+        for one in measured:
+            one.measured = False
         writes = [one.memory for name, found in refs.items() for one in found if written is None or name in written]
         writes += told
         problem = problem or next((one.unknown for one in every if one.unknown), "")
@@ -212,7 +216,7 @@ class Tape:
             return
         for memory in writes:
             memory.drawn |= any(one.drawn for one in every)
-        self.add(Launched(kernel, args, kwargs, grid or (), place, tuple(every), tuple(writes)))
+        self.add(Launched(kernel, args, kwargs, grid or (), place, tuple(every), tuple(writes), measured))
 
     def _ref(self, tensor: torch.Tensor) -> Ref:
         return self.memories.ref(tensor, self.mode)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
@@ -32,18 +33,29 @@ from irwidget.private_torch import DisableTorchFunction, FakeTensor, FakeTensorM
 from irwidget.trace import Location
 
 
-class _FakeMode(FakeTensorMode):
-    """A fake tensor mode that knows when it is at work itself, and keeps everything on the CPU."""
+class _Inside(threading.local):
+    """How deep in torch's own code a tensor is asked, each thread for itself."""
 
     depth = 0
     dispatching = 0
-    """How many of its own dispatches are under way."""
+    """How many dispatches are under way."""
+
+
+LOCK = threading.RLock()
+"""Held by the thread that computes without values, or launches."""
+
+
+@private_torch.for_threads
+class _FakeMode(FakeTensorMode):
+    """A fake tensor mode that knows when it is at work itself, and keeps everything on the CPU."""
+
     supports_higher_order_operators = True  # flex_attention and others come by __torch_dispatch__, too
 
     def __init__(self) -> None:
         shapes = private_torch.ShapeEnv(allow_scalar_outputs=False, allow_dynamic_output_shape_ops=False)
         super().__init__(allow_non_fake_inputs=True, shape_env=shapes, static_shapes=True)  # nested tensors want some
         self.reader = Reader(self)
+        self.inside = _Inside()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if function := private_torch.custom_op_function(func):  # an operator of the user's, which launches kernels
@@ -51,15 +63,16 @@ class _FakeMode(FakeTensorMode):
         if function := private_torch.registered_for_cuda(func):  # a mode for functions would catch this very call
             return self._outside(contextlib.nullcontext(), function, args, kwargs or {})
         given = on_cpu_kwargs(kwargs)
-        if self.dispatching:  # an operator's own operators
-            return super().__torch_dispatch__(func, types, args, given)
-        self.depth += 1
-        self.dispatching += 1
-        try:
-            return self._noted(func, types, args, given)
-        finally:
-            self.depth -= 1
-            self.dispatching -= 1
+        with LOCK:
+            if self.inside.dispatching:  # an operator's own operators
+                return super().__torch_dispatch__(func, types, args, given)
+            self.inside.depth += 1
+            self.inside.dispatching += 1
+            try:
+                return self._noted(func, types, args, given)
+            finally:
+                self.inside.depth -= 1
+                self.inside.dispatching -= 1
 
     def _noted(self, func: Any, types: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """What an operator gives, which the tape then has; read, where that takes values."""
@@ -85,13 +98,14 @@ class _FakeMode(FakeTensorMode):
 
     def _outside(self, mode: AbstractContextManager[Any], function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Python of the user's, which torch calls, sees the same world as the cell."""
-        depth, dispatching = self.depth, self.dispatching
-        self.depth = self.dispatching = 0
+        inside = self.inside
+        depth, dispatching = inside.depth, inside.dispatching
+        inside.depth = inside.dispatching = 0
         try:
             with self, mode:
                 return function(*args, **kwargs)
         finally:
-            self.depth, self.dispatching = depth, dispatching
+            inside.depth, inside.dispatching = depth, dispatching
 
 
 _fake: _FakeMode | None = None
@@ -105,25 +119,21 @@ def fake_mode() -> _FakeMode:
     return _fake
 
 
-class _Inside:
-    """How deep in torch's own code a tensor is asked."""
-
-    depth = 0
-
-
 class _Pretend(TorchFunctionMode):
     """Tensors say that they are on the GPU; what asks for the GPU gets the CPU."""
 
-    def __init__(self, fake: _FakeMode | _Inside) -> None:
+    def __init__(self, fake: _FakeMode | None) -> None:
+        """`fake` is the mode that tensors without values have."""
         super().__init__()
-        self.fake = fake
-        without_values = isinstance(fake, _FakeMode)
-        self.homes = Homes(fake.reader.tape.memories if without_values else LEDGER.memories, fake=without_values)
+        self.values = fake is None
+        self.inside = _Inside() if fake is None else fake.inside
+        memories = LEDGER.memories if fake is None else fake.reader.tape.memories
+        self.homes = Homes(memories, fake=not self.values)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is torch.device or (func is torch.Tensor.to and not self.fake.depth):
+        if func is torch.device or (func is torch.Tensor.to and not self.inside.depth):
             args, kwargs = _by_name(args, kwargs, 0 if func is torch.device else 1)
-        if self.fake.depth or func is torch.device:
+        if self.inside.depth or func is torch.device:
             return func(*args, **(kwargs or {}))
         answer = _ANSWERS.get(func)
         if answer is not None:
@@ -133,10 +143,10 @@ class _Pretend(TorchFunctionMode):
             args = args[:1]
         elif func is torch.Tensor.pin_memory:  # a copy, of the CPU's
             func, args, kwargs = torch.Tensor.clone, args[:1], {}
-        self.fake.depth += 1  # inside torch's Python functions tensors are where they really are
+        self.inside.depth += 1  # inside torch's Python functions tensors are where they really are
         try:
             args, kwargs = autocast.cast(func, args, kwargs or {})
-            redirected = isinstance(self.fake, _Inside) and private_torch.is_operator(func)
+            redirected = self.values and private_torch.is_operator(func)
             with _OnTheGPU(self) if redirected else contextlib.nullcontext():
                 made = func(*[on_cpu(arg) for arg in args], **on_cpu_kwargs(kwargs))
                 return self.homes.settle(func, args, kwargs, made)
@@ -148,7 +158,7 @@ class _Pretend(TorchFunctionMode):
             fake_mode().reader.reading.tell(not_compared(place, error))
             return True
         finally:
-            self.fake.depth -= 1
+            self.inside.depth -= 1
 
 
 class _OnTheGPU(TorchDispatchMode):
@@ -260,14 +270,36 @@ def _outside(mode: _Pretend, function: Callable[..., Any]) -> Callable[..., Any]
     """Python of the user's that torch calls, as a backward function, sees the same world as the cell."""
 
     def apply(*args: Any, **kwargs: Any) -> Any:
-        depth, mode.fake.depth = mode.fake.depth, 0
+        depth, mode.inside.depth = mode.inside.depth, 0
         try:
             with mode:
                 return function(*args, **kwargs)
         finally:
-            mode.fake.depth = depth
+            mode.inside.depth = depth
 
     return apply
+
+
+def _starting(start: Callable[..., None], *modes: AbstractContextManager[Any]) -> Callable[..., None]:
+    """Thread.start of threads that see the same world as the thread of the cell that starts them."""
+    here = _Inside()
+    here.depth = 1
+
+    def started(thread: threading.Thread) -> None:
+        run = thread.run
+
+        def within() -> None:
+            here.depth = 1
+            with ExitStack() as stack:
+                for mode in modes:
+                    stack.enter_context(mode)
+                run()
+
+        if here.depth and not thread.name.startswith("irwidget-"):
+            thread.run = within
+        start(thread)
+
+    return started
 
 
 def _told(tape: Tape, function: Callable[..., Any], unknown: str) -> Callable[..., Any]:
@@ -299,19 +331,20 @@ def on_a_gpu(*, values: bool, reading: Reading | None = None) -> Generator[None]
 
     `reading` is how those are read that have none.
     """
-    fake = _Inside() if values else fake_mode()
+    fake = None if values else fake_mode()
     device = FakeTensor.device
-
-    def shown_device(tensor: Any) -> torch.device:
-        real: torch.device = device.fget(tensor)  # pyright: ignore[reportOptionalCall, reportAttributeAccessIssue]
-        return real if fake.depth or real.type != "cpu" else CUDA
 
     with ExitStack() as stack:
         mode = _Pretend(fake)
+
+        def shown_device(tensor: Any) -> torch.device:
+            real: torch.device = device.fget(tensor)  # pyright: ignore[reportOptionalCall, reportAttributeAccessIssue]
+            return real if mode.inside.depth or real.type != "cpu" else CUDA
+
         stack.enter_context(autocast.as_on_a_gpu())
         stack.enter_context(replaced(torch.nn.Module, "to", _moving(torch.nn.Module.to)))
         stack.enter_context(replaced(BackwardCFunction, "apply", _outside(mode, BackwardCFunction.apply)))
-        if isinstance(fake, _FakeMode):
+        if fake is not None:
             stack.enter_context(replaced(torch.nn.Module, "_apply", _apply))
             for name, unknown in (
                 ("manual_seed", ""),
@@ -333,5 +366,7 @@ def on_a_gpu(*, values: bool, reading: Reading | None = None) -> Generator[None]
         else:
             stack.callback(LEDGER.end)
             stack.enter_context(LEDGER)
+        started = _starting(threading.Thread.start, fake or LEDGER, mode)
+        stack.enter_context(replaced(threading.Thread, "start", started))
         stack.enter_context(mode)
         yield

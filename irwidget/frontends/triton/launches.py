@@ -1,0 +1,254 @@
+"""The launches of a cell as they happen: noted, compiled to TTIR, executed where their tensors have values."""
+
+from __future__ import annotations
+
+import reprlib
+import sys
+import time
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from irwidget.errors import IRWidgetError
+from irwidget.frontends.triton import grids, measuring
+from irwidget.frontends.triton.captured import CapturedKernel
+from irwidget.frontends.triton.executing import execute
+from irwidget.frontends.triton.launch import Launch
+from irwidget.frontends.triton.ledger import LEDGER
+from irwidget.frontends.triton.memory import Memory
+from irwidget.frontends.triton.reading import SECONDS, Reading
+from irwidget.frontends.triton.references import References
+from irwidget.frontends.triton.specialization import specialize
+from irwidget.frontends.triton.stand_ins import is_address, stand_in, tensors
+from irwidget.frontends.triton.tensors import fake_mode
+from irwidget.frontends.triton.writes import looks_at_addresses, reaches_anything, written
+from irwidget.toolchain import triton_settings
+from irwidget.toolchain.locations import is_user_file
+from irwidget.toolchain.triton_archs import Arch
+from irwidget.trace import Diagnostic, Location, Severity
+
+
+class Launches(list[Launch]):
+    """The distinct launches of a capture, in order: one for each specialisation of each kernel."""
+
+    def __init__(
+        self,
+        arch: Arch,
+        real: bool,
+        seconds: float | None = None,
+        memory: int | None = None,
+        *,
+        values: bool = False,
+        interpret: bool = True,
+    ) -> None:
+        super().__init__()
+        self.values = values
+        """Whether launches are executed by Triton's interpreter, so that tensors have values."""
+        self.reading = Reading(self.remark, calling_line, min(SECONDS, seconds or SECONDS), memory, interpret=interpret)
+        """What the cell reads of tensors without values."""
+        self.references = References()
+        """What the cell compares with what launches have written."""
+        self.arch = arch
+        self.real = real
+        """Whether a GPU ran the cell."""
+        self.seconds = seconds
+        """What Triton's front end may take for all launches together."""
+        self.memory = memory
+        """Bytes that it may take."""
+        self.diagnostics: list[Diagnostic] = []
+        """What was left out: configurations that do not compile, code after a value was needed."""
+        self.failed = False
+        """Whether the cell ended with an error of the user's own, which IPython has shown."""
+        self.problem: IRWidgetError | None = None
+        """What ended the cell, which we tell better than IPython."""
+        self.config = ""
+        """The autotuner's configuration that is being launched."""
+        self.tuning = 0
+        """Which call of an autotuner is under way, counted from 1; 0 where there is none."""
+        self.later = False
+        """Whether what is launched now is compiled only when it is looked at."""
+        self.trying = False
+        """Whether what is launched now is noted only: an autotuner tries its configurations."""
+        self.tunings = 0
+        """Calls of autotuners so far."""
+        self._seen: dict[str, CapturedKernel] = {}
+        self._met: dict[str, Launch] = {}
+        self._grid: tuple[int, ...] | None = None
+
+    def execute(self, captured: CapturedKernel, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """Execute what was noted last on the values of its tensors. Raises NotExecuted."""
+        launch = captured.launch
+        began = time.monotonic()
+        written = execute(
+            kernel,
+            args,
+            kwargs,
+            self._grid or (),
+            calling_line(),
+            seconds=self.seconds,
+            memory=self.memory,
+            memories=LEDGER.memories,
+            measured=self._measured(args, kwargs),
+            doubt=self._doubt,
+        )
+        if self.seconds is not None:
+            self.seconds = max(0.1, self.seconds - (time.monotonic() - began))
+        self.references.wrote(launch.compared, written)
+
+    def measured(self, captured: CapturedKernel, named: Mapping[str, Any]) -> None:
+        """Note that an autotuner has launched what was noted over and over, for its writes, on these arguments."""
+        if self.real:
+            return
+        special, source = captured.launch.compiled()
+        through = None if special.gluon else written(str(source.data))
+        for name, value in named.items():
+            if through is None or name in through:
+                for memory in self._memories(value):
+                    memory.measured = True
+
+    def _measured(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Memory]:
+        """The memory that a launch is given and that only measuring has written; from now on it has what this gives."""
+        found = [one for value in (*args, *kwargs.values()) for one in self._memories(value) if one.measured]
+        for one in found:
+            one.measured = False
+        return found
+
+    def _memories(self, value: Any) -> list[Memory]:
+        """The memory of the tensors in an argument, where it is known."""
+        known = LEDGER.memories if self.values else fake_mode().reader.tape.memories
+        return [memory for one in tensors(value) if (memory := known.find(one)) is not None]
+
+    def _doubt(self, reason: str) -> None:
+        self.remark(reason)
+        self.references.doubted(reason)
+
+    def note(
+        self, kernel: Any, args: tuple[Any, ...], grid: Any, kwargs: Mapping[str, Any], *, warmup: bool = False
+    ) -> CapturedKernel:
+        """Note a launch; compiles it to TTIR, so that an error is raised at the line that launches.
+
+        Raises what `Launch.compiled` raises, then, as Triton does, UsageError for what is no grid, of which
+        a `warmup` makes no use.
+        """
+        arguments = tuple(stand_in(value) for value in args)
+        keywords = {name: stand_in(value) for name, value in kwargs.items()}
+        special = specialize(kernel, arguments, keywords, self.arch)
+        named = dict(zip(kernel.arg_names, args, strict=False)) | dict(kwargs)
+        bound = {name: named.get(name, value) for name, value in special.bound.items()}
+        self._grid, refused = None, None
+        try:
+            self._grid = self._on(kernel, grid(bound) if callable(grid) else grid)
+        except Exception as error:  # also one of the user's own function
+            refused = None if warmup else error
+        if special.key not in self._seen:
+            launch = Launch(
+                kernel,
+                arguments,
+                keywords,
+                self.arch.name,
+                self._grid,
+                calling_line(),
+                self.config,
+                self.tuning,
+                chosen=not self.real or not self.config,
+                settings=triton_settings.current(options=True),
+            )
+            if not self.later:
+                self._compile(launch)
+            self.append(launch)
+            self._seen[special.key] = CapturedKernel(launch, special, self.again)
+        captured = self._seen[special.key]
+        self._met[special.key] = captured.launch
+        if refused is not None:
+            raise refused
+        return captured
+
+    def again(self, captured: CapturedKernel, grid: Any, args: tuple[Any, ...]) -> None:
+        """A launch of what another one has returned: `kernel[grid](*args)`."""
+        self._grid = self._on(captured.launch.kernel, grid)
+        self.do(captured, captured.launch.kernel, args, {})
+
+    def _on(self, kernel: Any, grid: Any) -> tuple[int, ...]:
+        """The grid that Triton launches, and a note where that does not run. Raises UsageError for what is none."""
+        sizes = grids.dimensions(kernel, grid)
+        said = grids.trouble(kernel, self.arch, sizes)
+        if said or len(grid) > len(sizes):
+            told = said or "Triton heeds the first three sizes"
+            self.remark(f"{kernel.__name__} is launched on {reprlib.repr(grid)}: {told}", "warning")
+        return sizes
+
+    def do(self, captured: CapturedKernel, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """What was noted last happens: now where tensors have values, when they are read where they have none."""
+        if self.real or self.trying or self.later:
+            return
+        if not self.values:
+            self.on_tape(captured, kernel, args, kwargs)
+        elif not measuring.measuring():
+            self.execute(captured, kernel, args, kwargs)
+
+    def on_tape(self, captured: CapturedKernel, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """Note what was launched last where host code may read what it writes."""
+        special, source = captured.launch.compiled()
+        ttir = str(source.data)
+        problem = "" if self.reading.interpret else "launches are not executed (--no-interpret)"
+        if special.gluon:
+            problem = f"{kernel.__name__}, a Gluon kernel, may have written it"
+        elif looks_at_addresses(ttir):
+            problem = f"{kernel.__name__} computes with addresses, which are others on a GPU"
+        elif measuring.measuring():
+            problem = "a launch that a benchmark measures, which is not executed, may have written it"
+        by_address = reaches_anything(ttir) or any(map(is_address, (*args, *kwargs.values())))
+        through = None if special.gluon else written(ttir)
+        fake_mode().reader.tape.launch(
+            kernel, args, kwargs, self._grid, calling_line(), through, problem, by_address=by_address
+        )
+
+    def _compile(self, launch: Launch) -> None:
+        began = time.monotonic()
+        launch.compiled(seconds=self.seconds, memory=self.memory)
+        if self.seconds is not None:
+            self.seconds = max(0.0, self.seconds - (time.monotonic() - began))
+
+    @contextmanager
+    def tuned(self) -> Generator[None]:
+        """One call of an autotuner: its launches belong together, those too that an earlier call had noted."""
+        first, seen = len(self), set(self._seen)
+        self.tunings += 1
+        self.tuning, self._met = self.tunings, {}
+        try:
+            yield
+        finally:
+            again = [one for key, one in self._met.items() if key in seen and one.tuning]
+            if len(self) > first:
+                self[first:first] = [replace(launch, tuning=self.tuning) for launch in again]
+            self.tuning, self.config, self.later, self.trying = 0, "", False, False
+
+    def remark(self, message: str, severity: Severity = "remark") -> None:
+        """Note, once, what was left out of the cell."""
+        if message not in [one.message for one in self.diagnostics]:
+            self.diagnostics.append(Diagnostic(severity, message, calling_line()))
+
+    def choose(self, first: int, configs: list[Any], best: Any) -> None:
+        """Name the configurations of the launches from `first` on; a GPU found `best` to be the best."""
+        for i in range(first, len(self)):
+            given = dict(self[i].keywords)
+            config = next((c for c in configs if c.all_kwargs().items() <= given.items()), None)
+            if config is not None:
+                self[i] = replace(self[i], config=named_config(config), chosen=config == best)
+
+
+def calling_line() -> Location | None:
+    """The innermost line of the user's code that is running."""
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        if not name.startswith(("irwidget.", "triton.", "torch.")) and is_user_file(frame.f_code.co_filename):
+            return Location(frame.f_code.co_filename, frame.f_lineno)
+        frame = frame.f_back
+    return None
+
+
+def named_config(config: Any) -> str:
+    """`BLOCK=128, num_warps=4`."""
+    return ", ".join(f"{name}={value}" for name, value in config.all_kwargs().items())
