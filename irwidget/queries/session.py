@@ -19,6 +19,7 @@ from irwidget.experiments.comparison import compare
 from irwidget.queries import bounds, comparing
 from irwidget.queries.questions import Answer, Questions
 from irwidget.saved import load_all
+from irwidget.toolchain import processes
 
 if TYPE_CHECKING:
     from irwidget.result import Lowering
@@ -127,15 +128,12 @@ def _run(words: Sequence[str], seconds: float) -> str:
     """Run `python -m irwidget`; what it said of failures, and that it took too long or died."""
     command = [sys.executable, "-m", "irwidget", *words]
     nothing = subprocess.DEVNULL
-    with subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=subprocess.PIPE) as child:
+    with processes.session(command, nothing, subprocess.PIPE) as child:
         try:
             said = child.communicate(timeout=seconds)[1]
         except subprocess.TimeoutExpired:
-            child.kill()
+            processes.end(child.pid)
             said = child.communicate()[1] + f"\nended after {seconds:g} s".encode()
-        except BaseException:
-            child.kill()
-            raise
     if child.returncode == 0:
         return ""
     how = f"ended with {child.returncode}" if child.returncode > 0 else f"ended by signal {-child.returncode}"

@@ -15,13 +15,11 @@ the source line of the instruction that had the name.
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from irwidget.toolchain import debug_lines, llvm, llvm_debug, processes
+from irwidget.toolchain import debug_lines, feeding, llvm, llvm_debug, processes
 from irwidget.trace import WHOLE, Location, Scope, lines_of
 
 
@@ -135,20 +133,13 @@ def run(tool: str, arguments: str, text: str) -> tuple[list[Changed], str]:
             function = found[1] if (found := _FUNCTION.match(line)) else function
             if place and (match := _DEFINITION.match(line)):
                 places[function, match[1]] = place
-    with tempfile.TemporaryFile() as log:
-        done = subprocess.run(
-            processes.command("irwidget.toolchain.llvm_passes", tool, arguments),
-            input=text.encode(),
-            stdout=subprocess.DEVNULL,
-            stderr=log,
-            check=False,
-        )
-        log.seek(0)
-        printed = log.read().decode(errors="replace")
-    if not done.returncode:
+    command = processes.command("irwidget.toolchain.llvm_passes", tool, arguments)
+    status, log = feeding.logged(command, text.encode())
+    printed = log.decode(errors="replace")
+    if not status:
         return list(split(printed, places)), ""
     said = [line for line in printed.splitlines() if "error" in line.lower() or "Rejected" in line]
-    return list(split(printed, places)), said[-1][:500] if said else f"{tool} ended with status {done.returncode}"
+    return list(split(printed, places)), said[-1][:500] if said else f"{tool} ended with status {status}"
 
 
 def main(tool: str, arguments: str) -> None:
