@@ -122,6 +122,11 @@ class Session:
         contains: of a complete lowering, what is wrong with it: that its last text contains this.
         """
         low = self.get(name)
+        if low.trace.refused:
+            raise UsageError(
+                f"{name} was refused before there was IR to make small; python -m irwidget reduce FILE.py "
+                f"--to {low.target} makes the program small"
+            )
         if not contains and low.trace.failure is None:
             raise UsageError(f"{name} is complete: say by `contains` what text at its end is wrong")
         reduced = low.reduce((lambda text: contains in text) if contains else None, seconds=_limit(seconds))
