@@ -140,7 +140,7 @@ def test_results_stay_with_the_steps_before_an_edit(pipeline):
     pipeline.pipeline = TWO.replace("--cse", "--canonicalize")
     assert states(pipeline) == ["done", ""]
     pipeline.run()
-    pipeline.pipeline = TWO.replace("--linalg-generalize-named-ops", "--canonicalize")
+    pipeline.pipeline = "mlir-opt --cse --canonicalize"
     assert states(pipeline) == ["", ""]  # the second is as it was, on another input
 
 
@@ -181,7 +181,7 @@ def test_the_page_edits_what_is_allowed(pipeline):
     ok = {"id": 7, "ok": True}
     options = {"max-iterations": "3"}
     assert ask(pipeline, do="add", tool="mlir-opt", **{"pass": "canonicalize"}, options=options, after=first) == ok
-    assert ask(pipeline, do="move", step=second, to=-5) == ok
+    assert ask(pipeline, do="move", step=second, to=-1) == ok
     assert [link.id for link in pipeline.steps][:2] == [second, first]
     assert ask(pipeline, do="enable", step=first, on=False) == ok
     assert pipeline.pipeline == "mlir-opt --cse --canonicalize=max-iterations=3"
@@ -195,7 +195,7 @@ def test_the_page_edits_what_is_allowed(pipeline):
     assert ask(pipeline, do="enable", step=edited, on=True) == ok
     full = requests.EditorRequest("add", {"tool": "mlir-opt", "pass": "cse", "options": {}, "after": 0})
     with pytest.raises(UsageError, match="at most 200 steps"):
-        requests.edited(pipeline.steps * 100, full, {}, int)
+        requests.edited((pipeline.steps * 100)[:200], full, {}, int)
     assert ask(pipeline, do="target", name="tosa_mlir") == ok
     assert pipeline.call == "irwidget.lower(model, x, to='tosa_mlir', pipeline='user-tool cat -u | mlir-opt --cse')"
 
