@@ -22,8 +22,28 @@ class _Parser(argparse.ArgumentParser):
         prefix = "unrecognized arguments: "
         if message.startswith(prefix):
             unknown = message.removeprefix(prefix).split()[0]
+            if not unknown.startswith("-"):
+                raise UsageError(f"{self.prog} takes no {unknown!r} there: names stand together, before the options")
             raise UsageError(f"{self.prog} has no option {unknown!r}. {near(unknown, option_names())}")
         raise UsageError(f"{self.prog}: {message}. See {self.prog} --help.")
+
+
+class _Own(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{self.prog}: {message}. See {self.prog} --help")
+
+
+def own(prog: str, about: str | None) -> argparse.ArgumentParser:
+    """A parser for the options that one command has alone. It raises UsageError; `helped` prints its help."""
+    return _Own(prog, description=about, allow_abbrev=False, add_help=False)
+
+
+def helped(made: argparse.ArgumentParser, words: Sequence[str]) -> bool:
+    """Print the help of a command where its words ask for it."""
+    asked = bool({"-h", "--help"} & set(words))
+    if asked:
+        print(made.format_help())
+    return asked
 
 
 def parser(prog: str, *, objects: bool) -> argparse.ArgumentParser:

@@ -105,7 +105,10 @@ def bisect(
         raise UsageError(f"versions is a list of releases, as in ['3.6.0', '3.7.0'], not {versions!r}")
     listed = releases.of(package) if versions is None else tuple(dict.fromkeys(versions))
     if len(listed) < 2:
-        raise UsageError(f"A change is looked for between releases: name two or more of {package}, the oldest first")
+        raise UsageError(
+            f"A change is looked for between releases: name two or more of {package}, the oldest first "
+            "(versions=[...], --versions A,B)"
+        )
     search = _Search(package, predicate, progress, dict(known or {}))
     search.make = lambda version: lower(obj, *inputs, to=to, toolchain=f"{package}=={version}", **options)
     return search.run(listed)

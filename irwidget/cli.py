@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import sys
@@ -11,13 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from irwidget import arguments, display, output, reports, terminal
+from irwidget import arguments, display, files, output, reports, terminal
 from irwidget.cells import AlreadyShown
 from irwidget.errors import IRWidgetError, UsageError, near
 
 if TYPE_CHECKING:
     from irwidget.experiments.comparison import Comparison
-    from irwidget.reducing.report import Reduced
     from irwidget.result import Lowering
 
 USAGE = """usage: irwidget lower FILE --to TYPE [options]   lower the models of a Python file, or a file of IR
@@ -48,13 +48,13 @@ def main(argv: list[str] | None = None) -> int:
         "open": _open,
         "show": _show_file,
         "compare": _compare,
-        "reduce": _reduce,
+        "reduce": _other("cli_reduce", "reduce"),
         "export": _export,
         "targets": partial(_report, "targets"),
         "doctor": partial(_report, "doctor"),
         "mcp": _mcp,
-        "bisect": _other("bisect"),
-        "toolchains": _other("toolchains"),
+        "bisect": _other("cli_toolchains", "bisect"),
+        "toolchains": _other("cli_toolchains", "toolchains"),
     }
     if not words or words[0] in ("-h", "--help"):
         print(USAGE)
@@ -69,7 +69,7 @@ def main(argv: list[str] | None = None) -> int:
         return 2 if isinstance(error, UsageError) else 1
     except AlreadyShown as shown:
         if as_json:
-            print(_as_data(shown.__cause__ or shown, _OWN), file=sys.stderr)
+            print(_of_file(shown.__cause__ or shown), file=sys.stderr)
         return 1
     except KeyboardInterrupt as stop:
         print(_as_data(stop) if as_json else str(stop) or "interrupted", file=sys.stderr)
@@ -85,7 +85,12 @@ def _said(error: IRWidgetError) -> str:
     return "\n".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", [])])
 
 
-_OWN = "This is an error of the file itself: mend the line that is named before this"
+def _of_file(error: BaseException) -> str:
+    """An error of the file itself, as --json has it."""
+    if isinstance(error, SystemExit):
+        said = SystemExit(f"the file ended by sys.exit({error.code!r})")
+        return _as_data(said, "What it had made by then is not lowered: leave that out where irwidget runs it")
+    return _as_data(error, "This is an error of the file itself: mend the line that is named before this")
 
 
 def _as_data(error: BaseException, *notes: str) -> str:
@@ -96,13 +101,11 @@ def _as_data(error: BaseException, *notes: str) -> str:
     return json.dumps({"error": about}, ensure_ascii=False)
 
 
-def _other(name: str) -> Callable[[list[str]], None]:
-    """A command of other releases."""
+def _other(module: str, name: str) -> Callable[[list[str]], None]:
+    """A command of another module."""
 
     def command(words: list[str]) -> None:
-        from irwidget import cli_toolchains
-
-        getattr(cli_toolchains, name)(words)
+        getattr(importlib.import_module(f"irwidget.{module}"), name)(words)
 
     return command
 
@@ -123,29 +126,6 @@ def _report(name: str, words: list[str]) -> None:
     print(reports.report(name, as_json=bool(words)))
 
 
-def _file(parsed: argparse.Namespace, command: str) -> Path:
-    """The one file that a command takes. Raises UsageError."""
-    if len(parsed.names) != 1:
-        raise UsageError(f"{command} takes one file")
-    return _there(parsed.names[0])
-
-
-def _there(name: str) -> Path:
-    """The path of a file that is there. Raises UsageError."""
-    path = Path(name)
-    try:
-        if path.is_file():
-            return path
-        if path.exists():
-            what = "a folder: irwidget open takes folders of dumps" if path.is_dir() else "no file"
-            raise UsageError(f"{path} is {what}")
-        folder = path.parent if path.parent.is_dir() else Path()
-        close = near(path.name, [one.name for one in folder.iterdir()])
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
-    raise UsageError(f"There is no file {path}. {close if close.startswith('Did') else ''}".rstrip())
-
-
 def _export(words: list[str]) -> None:
     """Run a notebook and write what it lowered as a page."""
     from irwidget import notebooks
@@ -153,7 +133,7 @@ def _export(words: list[str]) -> None:
     parsed = arguments.parse(words, "irwidget export", objects=True)
     if getattr(parsed, "help_shown", False):
         return
-    path = _file(parsed, "irwidget export")
+    path = files.one(parsed.names, "irwidget export")
     target = Path(parsed.html or path.with_suffix(".html").name)
     output.write(target, notebooks.page(path))
     size = target.stat().st_size
@@ -169,7 +149,7 @@ def _show_file(words: list[str]) -> None:
     parsed = arguments.parse(words, "irwidget show", objects=True)
     if getattr(parsed, "help_shown", False):
         return
-    path = _file(parsed, "irwidget show")
+    path = files.one(parsed.names, "irwidget show")
     _show({str(number): low for number, low in enumerate(load_all(path))}, path.name, parsed)
 
 
@@ -183,7 +163,7 @@ def _compare(words: list[str]) -> None:
         return
     if len(parsed.names) != 2:
         raise UsageError("irwidget compare takes two .irtrace files, which --save writes, with one lowering each")
-    left, right = (load(_there(name)) for name in parsed.names)
+    left, right = (load(files.there(name)) for name in parsed.names)
     found = compare(left, right)
     if parsed.json:
         from irwidget.queries import comparing
@@ -230,58 +210,9 @@ def _follow(what: str, parsed: argparse.Namespace) -> None:
         _show(done, what, parsed)
 
 
-def _reduce(words: list[str]) -> None:
-    """Make the IR of a file small that a pipeline fails on, or a program of Python, and print the report."""
-    parsed = arguments.parse(words, "irwidget reduce", objects=True)
-    if getattr(parsed, "help_shown", False):
-        return
-    path = _file(parsed, "irwidget reduce")
-    python = path.suffix == ".py" or parsed.source == "python"
-    if python != bool(parsed.to) or not (python or parsed.pipeline):
-        raise UsageError(
-            "irwidget reduce takes a file of IR and the --pipeline that fails on it, or a Python file and --to TYPE"
-        )
-
-    def smaller(best: Reduced) -> None:
-        print(f"{best.operations} of {best.before} operations", file=sys.stderr)
-
-    reduced = (_reduced_python if python else _reduced_ir)(path, parsed, smaller)
-    if parsed.output:
-        _write(reduced.text, parsed.output)
-    if parsed.json:
-        about = {"operations": reduced.operations, "before": reduced.before, "complete": reduced.complete}
-        print(json.dumps({**about, "text": reduced.text, "report": reduced.report}, ensure_ascii=False))
-    elif parsed.output != "-":
-        print(reduced.report)
-
-
-def _reduced_python(path: Path, parsed: argparse.Namespace, smaller: Callable[[Reduced], None]) -> Reduced:
-    from irwidget import reduction
-
-    options = {**arguments.lower_options(parsed), **arguments.target_options(parsed, [parsed.to])}
-    timeout = options.pop("timeout")
-    return reduction.reduce(path, to=parsed.to, seconds=timeout or 120.0, progress=smaller, **options)
-
-
-def _reduced_ir(path: Path, parsed: argparse.Namespace, smaller: Callable[[Reduced], None]) -> Reduced:
-    from irwidget import files
-    from irwidget.lowering import lower
-
-    try:
-        said = {name: getattr(parsed, name) for name in ("pipeline", "external", "toolchain")}
-        lower(files.read(path), to="raw_ir", name=path.stem, **said)
-    except IRWidgetError as error:
-        if error.lowering is None:
-            raise
-        low: Lowering = error.lowering
-    else:
-        raise UsageError(f"The pipeline does not fail on {path}")
-    return low.reduce(seconds=parsed.timeout or 60.0, progress=smaller)
-
-
 def _lower(words: list[str]) -> None:
     """Run a Python file as a cell and lower what it asks for, or lower a file of IR."""
-    from irwidget import cells, files, rerun, versus
+    from irwidget import cells, rerun, versus
     from irwidget.commands import lower_all, targets_of
     from irwidget.frontends.cell import Call, Candidate
     from irwidget.progress import ProgressLine
@@ -292,7 +223,7 @@ def _lower(words: list[str]) -> None:
     if parsed.from_cache:
         _show(cells.cached(parsed.from_cache, parsed.to or ""), parsed.from_cache, parsed)
         return
-    path = _file(parsed, "irwidget lower")
+    path = files.one(parsed.names, "irwidget lower")
     source = files.read(path)
     python = path.suffix == ".py" or parsed.source == "python"
     parsed.source = "python" if python else "text"
@@ -338,7 +269,7 @@ def _show(done: Mapping[str, Lowering | Comparison], title: str, parsed: argpars
         display.page(shown, title, parsed.html)
     if parsed.json:
         if parsed.output and begun:
-            _write(sides(begun)[0].text, parsed.output)
+            output.ir(sides(begun)[0].text, parsed.output)
         _print_json(results, parsed, shown)
     elif parsed.html and not parsed.text:
         print(f"wrote {parsed.html}")
@@ -349,7 +280,7 @@ def _show(done: Mapping[str, Lowering | Comparison], title: str, parsed: argpars
 def _print(shown: Sequence[Lowering | Comparison], results: Sequence[Lowering], parsed: argparse.Namespace) -> None:
     """The IR alone, the passes, or the fallback of the views, as is asked for."""
     if parsed.output:
-        _write("\n".join(lowering.text for lowering in results), parsed.output)
+        output.ir("\n".join(lowering.text for lowering in results), parsed.output)
     elif parsed.passes or parsed.diff:
         from irwidget.views import terminal as fallbacks
 
@@ -382,15 +313,6 @@ def _print_json(
         answers.append(answer)
     compared = [comparing.answer(one, sys.maxsize) for one in shown if isinstance(one, Comparison)]
     print(json.dumps({"lowerings": answers, **({"comparison": compared[0]} if compared else {})}, ensure_ascii=False))
-
-
-def _write(text: str, path: str) -> None:
-    """Write IR to a file, or to standard output. Raises UsageError when it cannot be written."""
-    text = text if text.endswith("\n") else f"{text}\n"
-    if path == "-":
-        sys.stdout.write(text)
-        return
-    output.write(path, text)
 
 
 if __name__ == "__main__":

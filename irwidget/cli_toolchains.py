@@ -6,29 +6,23 @@ import argparse
 import json
 import sys
 from functools import partial
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from irwidget import arguments, terminal
 from irwidget.errors import UsageError
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{self.prog}: {message}. See {self.prog} --help")
 
 
 def toolchains(words: list[str]) -> None:
     """List the environments of other releases, or delete some."""
     from irwidget.toolchains import environments
 
-    made = _Parser("irwidget toolchains", description=toolchains.__doc__, allow_abbrev=False)
+    made = arguments.own("irwidget toolchains", toolchains.__doc__)
     made.add_argument("--delete", action="append", metavar="NAME", help="delete one, by its name or its releases")
     made.add_argument("--all", action="store_true", help="delete all")
     made.add_argument("--json", action="store_true", help="print data: sizes in bytes, times in seconds since 1970")
-    parsed = _parsed(made, words)
-    if parsed is None:
+    if arguments.helped(made, words):
         return
+    parsed = made.parse_args(words)
     if parsed.all and parsed.delete:
         raise UsageError("irwidget toolchains takes --delete NAME or --all, not both")
     deletes = bool(parsed.all or parsed.delete)
@@ -43,15 +37,12 @@ def toolchains(words: list[str]) -> None:
 
 def bisect(words: list[str]) -> None:
     """Find the release of a package that changed the lowering of a file, or broke it."""
-    made = _Parser(
-        "irwidget bisect", description=f"{bisect.__doc__} Other options: irwidget lower --help", allow_abbrev=False
-    )
+    made = arguments.own("irwidget bisect", f"{bisect.__doc__} Other options: irwidget lower --help")
     made.add_argument("--package", required=True, metavar="NAME", help="the package: triton, llvmlite, helion ...")
     made.add_argument("--versions", metavar="LIST", help="releases, the oldest first; by default all")
     made.add_argument("--contains", metavar="TEXT", help="bad is a lowering whose last dump contains this")
     made.add_argument("--json", action="store_true", help="print data")
-    if {"-h", "--help"} & set(words):
-        print(made.format_help())
+    if arguments.helped(made, words):
         return
     known, rest = made.parse_known_args(words)
     parsed = arguments.parse(rest, "irwidget bisect", objects=True)
@@ -81,10 +72,7 @@ def _found(parsed: argparse.Namespace, *, aside: bool, **how: Any) -> Any:
     from irwidget.commands import first_that_fits, targets_of
     from irwidget.frontends.cell import Call, Candidate
 
-    if len(parsed.names) != 1 or not Path(parsed.names[0]).is_file():
-        named = f", not {' '.join(parsed.names)}" if parsed.names else ""
-        raise UsageError(f"irwidget bisect takes one file that is there{named}")
-    path = Path(parsed.names[0])
+    path = files.one(parsed.names, "irwidget bisect")
     source = files.read(path)
     python = path.suffix == ".py" or parsed.source == "python"
     parsed.source, parsed.to = "python" if python else "text", parsed.to or ("" if python else "raw_ir")
@@ -102,11 +90,3 @@ def _found(parsed: argparse.Namespace, *, aside: bool, **how: Any) -> Any:
         options = {**arguments.lower_options(parsed), **arguments.target_options(parsed, wanted)}
         options = {name: value for name, value in options.items() if name not in ("toolchain", "progress")}
         return first_that_fits(candidates[0], partial(bisecting.bisect, to=wanted[0], **how, **options))
-
-
-def _parsed(made: argparse.ArgumentParser, words: list[str]) -> argparse.Namespace | None:
-    """The arguments; None where the help was printed. Raises UsageError."""
-    try:
-        return made.parse_args(words)
-    except SystemExit:
-        return None

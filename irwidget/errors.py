@@ -111,6 +111,10 @@ class LoweringInterrupted(KeyboardInterrupt):
         return [str(self)]
 
 
+_NAMED = 100
+"""Words that an error names, at most."""
+
+
 def near(word: str, known: Iterable[str]) -> str:
     """Suggest known words for a mistyped one, as the end of an error message."""
     import difflib
@@ -119,4 +123,5 @@ def near(word: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(word, known, n=3, cutoff=0.5)
     if close:
         return f"Did you mean {' or '.join(close)}?"
-    return f"Known: {', '.join(known)}." if known else "There are none."
+    more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
+    return f"Known: {', '.join(known[:_NAMED])}{more}." if known else "There are none."

@@ -7,12 +7,12 @@ import os
 import sys
 import traceback
 import types
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from irwidget.errors import UsageError
+from irwidget.errors import UsageError, near
 from irwidget.toolchain.language import binary
 
 
@@ -87,6 +87,29 @@ def _aside() -> Generator[None]:
         finally:
             os.dup2(kept, 1)
             os.close(kept)
+
+
+def one(names: Sequence[str], command: str) -> Path:
+    """The one file that a command takes. Raises UsageError."""
+    if len(names) != 1:
+        raise UsageError(f"{command} takes one file, and there are {', '.join(names) or 'none'}")
+    return there(names[0])
+
+
+def there(name: str) -> Path:
+    """The path of a file that is there. Raises UsageError."""
+    path = Path(name)
+    try:
+        if path.is_file():
+            return path
+        if path.exists():
+            what = "a folder: irwidget open takes folders of dumps" if path.is_dir() else "no file"
+            raise UsageError(f"{path} is {what}")
+        folder = path.parent if path.parent.is_dir() else Path()
+        close = near(path.name, [one.name for one in folder.iterdir()])
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+    raise UsageError(f"There is no file {path}. {close if close.startswith('Did') else ''}".rstrip())
 
 
 def read(path: Path) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -108,11 +107,12 @@ def introduction(path: Path) -> tuple[str, str]:
     return title.lstrip("# "), first.replace("`", "").replace("*", "")
 
 
-def _cells(path: Path) -> Iterator[tuple[str, str]]:
-    """The kind of each cell, and its source."""
+def _cells(path: Path) -> list[tuple[str, str]]:
+    """The kind of each cell, and its source. Raises UsageError when it is no notebook."""
     try:
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        return [(cell["cell_type"], "".join(cell["source"])) for cell in notebook["cells"]]
+    except (OSError, ValueError) as error:
         raise UsageError(f"{path} is no notebook: {error}") from None
-    for cell in cells:
-        yield cell["cell_type"], "".join(cell["source"])
+    except (KeyError, TypeError):
+        raise UsageError(f"{path} is no notebook: it has no cells, or none with a type and a text") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from irwidget.errors import UsageError
@@ -36,3 +37,12 @@ def folder(path: str | Path) -> Path:
 
 def _why(error: OSError | ValueError) -> str:
     return getattr(error, "strerror", None) or str(error)
+
+
+def ir(text: str, path: str) -> None:
+    """Write IR to a file, or to standard output for `-`. Raises UsageError when it cannot be written."""
+    text = text if text.endswith("\n") else f"{text}\n"
+    if path == "-":
+        sys.stdout.write(text)
+        return
+    write(path, text)

@@ -25,7 +25,12 @@ LOWERINGS: tuple[tuple[str, str, str, list[str]], ...] = (
     ),
     ("plain", "loops.mlir", "", ["--pipeline", "mlir-opt --canonicalize --cse --symbol-dce --convert-scf-to-cf"]),
     ("opt", "code.ll", "", ["--pipeline", "opt -passes=mem2reg | opt -passes=instcombine | opt -passes=simplifycfg"]),
-    ("scans", "scans.py", "tosa_mlir", []),
+    (
+        "scans",
+        "scans.py",
+        "torch_mlir",
+        ["--pipeline", "torch-mlir-opt --pass-pipeline=builtin.module(func.func(convert-torch-to-tosa))"],
+    ),
 )
 """What is asked about: a short name, the program, the IR type and more words of the command line."""
 
@@ -68,6 +73,19 @@ def _changed(ask: Ask, low: str) -> list[str]:
 def _signed(ask: Ask, low: str, which: str, sign: str) -> list[str]:
     lines = ask("diff", lowering=low, which=which)["items"]
     return [line[1:].strip() for line in lines if line.startswith(sign)]
+
+
+def _row(ask: Ask, low: str, **wanted: str) -> Mapping[str, Any]:
+    answer = ask("passes", lowering=low)
+    rows = answer["items"]
+    while "next" in answer:
+        answer = ask("passes", lowering=low, first=answer["next"])
+        rows = [*rows, *answer["items"]]
+    return next(row for row in rows if wanted.items() <= row.items())
+
+
+def _fact(ask: Ask, name: str) -> Any:
+    return ask("overview", lowering="triton")["facts"][name]
 
 
 GELU, SOFTMAX = "h = torch.nn.functional.gelu(self.wide(x))", "return torch.softmax(x + h, dim=-1)"
@@ -224,5 +242,109 @@ QUESTIONS = (
         "How small is the smallest program that fails in the same way?",
         lambda ask: ask("reduce", lowering="scans", seconds=60)["operations"][1] <= 5,
         True,
+    ),
+    Question("How many programs does the launch run?", lambda ask: _fact(ask, "grid")["items"], [4]),
+    Question("How many warps has each?", lambda ask: _fact(ask, "num_warps"), 4),
+    Question("Which line launches the kernel?", lambda ask: _fact(ask, "launched_at"), "line 17"),
+    Question(
+        "For which processor is the layout chosen?",
+        lambda ask: (
+            "target=cuda:90" in _row(ask, "triton", **{"pass": "convert-triton-to-tritongpu"})["options"].split()
+        ),
+        True,
+    ),
+    Question(
+        "Which pass makes LLVM IR of the kernel's MLIR?",
+        lambda ask: _row(ask, "triton", note="from mlir to llvm")["pass"],
+        "translate-to-llvm-ir",
+    ),
+    Question(
+        "Why is there no diff of the PTX?",
+        lambda ask: ask("diff", lowering="triton", which="translate-to-asm")["note"],
+        "not compared: llvm became ptx",
+    ),
+    Question(
+        "How many elements does a thread load at once?",
+        lambda ask: [
+            line.split("ld.global.")[1].split(".")[0]
+            for line in ask("search", lowering="triton", text=r"ld\.global\.v\d", regex=True, which=-1)["items"]
+        ],
+        ["v4", "v4"],
+    ),
+    Question(
+        "How many lines of Triton's IR does the line of the sum become?",
+        lambda ask: ask("made_of", lowering="triton", line=11, which="inline")["total"],
+        7,
+    ),
+    Question(
+        "Which line of the kernel writes to memory?",
+        lambda ask: _code(ask, "triton", "-1", "st.global"),
+        "tl.store(y_ptr + offsets, x - total, mask=mask)",
+    ),
+    Question(
+        "How many kinds of operations does the kernel start from?",
+        lambda ask: ask("operations", lowering="triton", which=1)["kinds"],
+        18,
+    ),
+    Question(
+        "What do all passes together make of the product in @kept?",
+        lambda ask: [
+            line[1:].strip()
+            for line in ask("diff", lowering="loops", which=-1, against=0)["items"]
+            if line[0] in "+-" and ".mul " in line
+        ],
+        ["%1 = llvm.mul %arg0, %0 : i32"],
+    ),
+    Question(
+        "How many operations more does the pipeline that goes on to LLVM's dialect leave?",
+        lambda ask: ask("compare", left="loops", right="plain")["costs"]["operations"],
+        [22, 18],
+    ),
+    Question(
+        "Do both pipelines end in the same text?",
+        lambda ask: ask("compare", left="loops", right="plain")["ends_the_same"],
+        False,
+    ),
+    Question(
+        "Which passes does only the first of both run?",
+        lambda ask: [
+            row["pass"]
+            for row in ask("compare", left="loops", right="plain")["not_the_same"]["items"]
+            if row["state"] == "only left"
+        ],
+        ["loop-invariant-code-motion", "convert-arith-to-llvm"],
+    ),
+    Question(
+        "Which pass changes what @kept returns?",
+        lambda ask: _line(ask, "loops", "-1", "return %")["last_changed_by"],
+        "input",
+    ),
+    Question(
+        "With which arguments does the step run that changes nothing?",
+        lambda ask: [row["options"] for row in ask("passes", lowering="opt")["items"] if row.get("new") == 0],
+        ["-passes=simplifycfg"],
+    ),
+    Question(
+        "Of which type is the index of the address at the end?",
+        lambda ask: _line(ask, "opt", "-1", "getelementptr")["text"].split(", ")[-1],
+        "i64 %0",
+    ),
+    Question(
+        "Does a PHI, in capitals, occur anywhere?",
+        lambda ask: ask("search", lowering="opt", text="PHI", case=True)["note"],
+        "in no pass of 4 that are here",
+    ),
+    Question(
+        "What does the LLVM IR of the model define?",
+        lambda ask: [
+            line.split("@")[1].split("(")[0]
+            for line in ask("search", lowering="llvm", text="^define", regex=True, which=-1)["items"]
+        ],
+        ["main"],
+    ),
+    Question(
+        "What can become of a Triton kernel besides its own two dialects?",
+        lambda ask: [name for name, from_ in ask("targets").items() if from_.startswith("from triton")][2:],
+        ["triton_llvm_ir", "triton_nvptx", "triton_amdgpu", "triton_sass"],
     ),
 )

@@ -49,21 +49,17 @@ class RunPlan:
 def with_outcome(
     route: Sequence[PassInvocation], own: Sequence[PassInvocation], trace: Trace | None, status: str
 ) -> tuple[tuple[PassInvocation, ...], tuple[PassInvocation, ...]]:
-    """Both lists of steps with the state, seconds and last stage that a run left them."""
+    """Both lists of steps with the state, seconds and last stage that a run left them; `route` is not empty."""
     links = [*route, *(link.forget() for link in own)]
     planned = [i for i, link in enumerate(links) if link.enabled]
-    last, stopped = -1, planned[0] if planned else None
+    reached, stopped = planned[-1], planned[0]
     if trace and trace.dumps:
         place = _places(links, len(route), trace)
         last = _assign(links, place, trace)
         stopped = place(trace.failure.step) if trace.failure else last
-    if status == "done":
-        reached = planned[-1] if planned else -1
-    else:
-        reached = last - 1
-        if stopped is not None:
-            links[stopped] = replace(links[stopped], state="stopped" if status == "stopped" else "failed")
-            reached = stopped - 1
+    if status != "done":
+        links[stopped] = replace(links[stopped], state="stopped" if status == "stopped" else "failed")
+        reached = stopped - 1
     stage = 0
     for i in planned:
         if i > reached:

@@ -83,10 +83,12 @@ def _commands(planned: Sequence[Planned], before: str) -> Iterator[str]:
         bodies = [re.fullmatch(r"builtin\.module\((.*)\)", textual(one.arguments), re.DOTALL) for one in passes]
         if all(bodies):
             inner = ",".join(body[1] for body in bodies if body)
-            words = f"{tool} --pass-pipeline={shlex.quote(f'builtin.module({inner})')}"
+            asked = Step(tool, f"--pass-pipeline={shlex.quote(f'builtin.module({inner})')}")
         else:
-            words = pipelines.command(passes[0])
-        yield f"{words}{' -S' if tool == 'opt' else ''} {before} -o {after}"
+            asked = passes[0]
+        asked, said = stock.taken(asked)
+        yield from (f"# {one}" for one in said)
+        yield f"{pipelines.command(asked)}{' -S' if tool == 'opt' else ''} {before} -o {after}"
         before = after
 
 

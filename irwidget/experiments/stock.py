@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from irwidget.experiments.passes import textual
+from irwidget.toolchain import external, mlir, mlir_names
 from irwidget.trace import Step
 
 _EMBEDDED, _OWN = "mlir-opt", "torch-mlir-opt"
@@ -35,6 +36,48 @@ def _parts(step: Step) -> Iterator[Step]:
             f"builtin.module({','.join(inside)})" if pipeline.startswith("builtin.module(") else shlex.join(some)
         )
         yield replace(step, tool=program, arguments=arguments)
+
+
+_NO_OPTION = re.compile(r"no such option ([\w-]+).*?failed to add `([\w-]+)` with", re.DOTALL)
+
+
+def taken(step: Step) -> tuple[Step, list[str]]:
+    """A command as the program of its tool takes it that is here, and what there is to say of that.
+
+    The passes here are of a later LLVM than released programs: an option that these lack is left out where it stands at
+    its default, and another program that has all is named instead. Where neither is enough, what is refused is said.
+    """
+    said: list[str] = []
+    program, kept = external.find(step.tool), step
+    if isinstance(program, str):
+        return step, said
+    name = f"{step.tool} {program.version}".strip()
+    while why := external.refusal(program, kept):
+        lacks = _NO_OPTION.search(why)
+        fewer = _without_default(kept, lacks[1], lacks[2]) if lacks else None
+        if lacks is None or fewer is None:
+            return _elsewhere(step, f"{name} refuses this: {why}")
+        kept = fewer
+        said.append(f"{name} has no option {lacks[1]} of {lacks[2]}: left out here, where it stands at its default")
+    return kept, said
+
+
+def _without_default(step: Step, option: str, name: str) -> Step | None:
+    """The step without an option of a pass; None where that does not stand at its default."""
+    default = re.search(rf"[{{ ]({option}=[^ }}]*)", mlir_names.printed(f"any({name})", mlir.new_context()) or "")
+    if default is None:
+        return None
+    written = re.compile(rf"((?<![\w-]){name}\{{[^{{}}]*?)\b{re.escape(default[1])}(?=[ }}]) ?")
+    kept = written.sub(r"\1", step.arguments)
+    return replace(step, arguments=kept) if kept != step.arguments else None
+
+
+def _elsewhere(step: Step, said: str) -> tuple[Step, list[str]]:
+    """A step of `mlir-opt` by the program of the MLIR that ran, where that is here and takes it."""
+    program, other = external.find(_OWN), replace(step, tool=_OWN)
+    if step.tool != _EMBEDDED or isinstance(program, str) or external.refusal(program, other):
+        return step, [said]
+    return other, [f"{said}; {_OWN} has the passes that ran"]
 
 
 def _single(pipeline: str) -> Iterator[str]:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from irwidget.errors import UsageError
+
 MOST = 6000
 """Characters of an answer, about, where nobody asks for more."""
 _LINE = 400
@@ -15,6 +17,17 @@ _LINE = 400
 def short(line: str, most: int = _LINE) -> str:
     """A line, or its beginning and how long it is."""
     return line if len(line) <= most else f"{line[:most]}... ({len(line)} characters)"
+
+
+def check(first: int, count: int | None, least: int = 0) -> None:
+    """Refuse what names no part of a list: it would be answered with another part. Raises UsageError.
+
+    least: the number of the first item.
+    """
+    if first < least:
+        raise UsageError(f"first is {first}: counting begins at {least}; an answer's next says where to go on")
+    if count is not None and count < 1:
+        raise UsageError(f"count is {count}: leave it out for as many as fit")
 
 
 def part(items: Sequence[Any], first: int = 0, count: int | None = None, most: int = MOST) -> dict[str, Any]:

@@ -74,6 +74,7 @@ class Questions:
 
         changed: only those that changed something. Lines are left out where they were not compared, and said so.
         """
+        bounds.check(first, count)
         rows = [self._row(i) for i in range(len(self.trace.dumps))]
         return bounds.part([row for row in rows if not changed or self._counts(row)], first, count, self._most)
 
@@ -109,6 +110,7 @@ class Questions:
     def text(self, which: str, first: int = 1, count: int | None = None) -> Answer:
         """The lines of a dump from line `first` on, each `NUMBER: text`."""
         at = self.find(which)
+        bounds.check(first, count, least=1)
         lines = [f"{i}: {bounds.short(line)}" for i, line in enumerate(self._lines(at), 1)]
         answer = bounds.part(lines, first - 1, count, self._most)
         if "next" in answer:
@@ -120,6 +122,7 @@ class Questions:
 
         Where the language differs there is no diff: the answer says so in `note`.
         """
+        bounds.check(first, count)
         at = self.find(which)
         old = self.find(against) if against else self._analysis.before[at]
         answer: Answer = {"pass": self.labels[at], "against": self.labels[old] if old >= 0 else None}
@@ -175,6 +178,8 @@ class Questions:
 
         file: the end of its name, where there are several.
         """
+        if line < 1:
+            raise UsageError(f"Lines are counted from 1: there is no line {line}")
         at = self.find(which)
         lines, places = self._lines(at), self.trace.dumps[at].locations
         found = [

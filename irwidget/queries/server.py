@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from irwidget.errors import IRWidgetError, UsageError
+from irwidget.errors import IRWidgetError, UsageError, near
+from irwidget.queries import bounds
 from irwidget.queries.questions import Answer
 from irwidget.queries.session import SECONDS, Session
 from irwidget.version import VERSION
@@ -16,6 +18,10 @@ from irwidget.version import VERSION
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
+Pass = str | int
+"""A pass, by its name or its number."""
+_SAID = 3000
+"""Characters of an error that are told."""
 _ABOUT = (
     "Lower PyTorch models, Triton and Helion kernels and IR with `lower` or `lower_text`, or open a compiler's dumps "
     "with `open`; each gives lowerings by name. Then ask: `passes` lists what ran, `diff` shows what a pass changed, "
@@ -33,10 +39,21 @@ def server(session: Session | None = None) -> MCPServer[Any]:
         missing = isinstance(error, ModuleNotFoundError) and error.name == "mcp"
         why = "" if missing else f", and that which is installed does not load ({type(error).__name__}: {error})"
         raise UsageError(f"The server needs the package mcp{why}: pip install -U 'irwidget[mcp]'") from None
-    made: MCPServer[Any] = MCPServer("irwidget", instructions=_ABOUT, version=VERSION, log_level="WARNING")
+
+    class Strict(MCPServer[Any]):
+        """Refuses arguments that a tool does not have, which would be left out without a word."""
+
+        async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+            known = inspect.signature(offered[name]).parameters if name in offered else arguments
+            for word in [word for word in arguments if word not in known]:
+                raise ToolError(f"{name} has no argument {bounds.short(word)!r}. {near(word, known)}")
+            return await super().call_tool(name, arguments, context)
+
+    made = Strict("irwidget", instructions=_ABOUT, version=VERSION, log_level="WARNING")
     kept = session or Session()
     turn = threading.Lock()
-    for tool in tools(kept):
+    offered = {tool.__name__: tool for tool in tools(kept)}
+    for tool in offered.values():
         made.tool(structured_output=False)(_told(tool, turn, ToolError))
 
     @made.resource("irwidget://{name}/page.html", mime_type="text/html")
@@ -55,6 +72,11 @@ def run() -> None:
     server().run()
 
 
+def _shortened(said: str) -> str:
+    """An error without the middle of what is long: its cause may be at either end."""
+    return said if len(said) <= _SAID else f"{said[: _SAID // 2]} ... {said[-_SAID // 2 :]}"
+
+
 def _told(tool: Callable[..., Answer], turn: threading.Lock, failed: type[Exception]) -> Callable[..., str]:
     """A tool one call at a time, whose answer is JSON and whose errors are ours, in words."""
 
@@ -62,9 +84,13 @@ def _told(tool: Callable[..., Answer], turn: threading.Lock, failed: type[Except
     def call(*args: Any, **kwargs: Any) -> str:
         try:
             with turn:
-                return json.dumps(tool(*args, **kwargs), ensure_ascii=False, default=str)
+                answer = json.dumps(tool(*args, **kwargs), ensure_ascii=False, default=str)
+            return answer.encode(errors="replace").decode()  # names of files may be no text
         except IRWidgetError as error:
-            raise failed("\n".join([str(error), *getattr(error, "__notes__", [])])) from error
+            raise failed(_shortened("\n".join([str(error), *getattr(error, "__notes__", [])]))) from error
+        except Exception as error:  # the package would tell nothing of it
+            said = _shortened(f"{type(error).__name__}: {error}")
+            raise failed(f"{said}\nThis is a mistake in irwidget: please report it with what was asked") from error
 
     call.__annotations__ = {**tool.__annotations__, "return": str}
     return call
@@ -107,37 +133,40 @@ def tools(session: Session) -> list[Callable[..., Answer]]:
         """The passes in order: milliseconds, lines gone and new, renumbering apart. changed: only those with any."""
         return session.ask(lowering).passes(first, count, changed=changed)
 
-    def text(lowering: str, which: str, first: int = 1, count: int | None = None) -> Answer:
+    def text(lowering: str, which: Pass, first: int = 1, count: int | None = None) -> Answer:
         """Lines of the IR after a pass."""
-        return session.ask(lowering).text(which, first, count)
+        return session.ask(lowering).text(str(which), first, count)
 
-    def diff(lowering: str, which: str, against: str = "", first: int = 0, count: int | None = None) -> Answer:
+    def diff(lowering: str, which: Pass, against: Pass = "", first: int = 0, count: int | None = None) -> Answer:
         """What a pass changed, as a unified diff without renumbering; against: since that pass instead."""
-        return session.ask(lowering).diff(which, against, first, count)
+        return session.ask(lowering).diff(str(which), str(against), first, count)
 
-    def line(lowering: str, which: str, number: int) -> Answer:
+    def line(lowering: str, which: Pass, number: int) -> Answer:
         """Of one line: the user's line that it came from, the pass that last changed it, earlier versions."""
-        return session.ask(lowering).line(which, number)
+        return session.ask(lowering).line(str(which), number)
 
-    def made_of(lowering: str, line: int, which: str = "-1", file: str = "") -> Answer:
+    def made_of(lowering: str, line: int, which: Pass = "-1", file: str = "") -> Answer:
         """The lines of the IR after a pass (the last, if none is named) that came from a line of the user's file."""
-        return session.ask(lowering).made_of(line, which, file)
+        return session.ask(lowering).made_of(line, str(which), file)
 
-    def search(lowering: str, text: str, regex: bool = False, case: bool = False, which: str = "") -> Answer:
+    def search(lowering: str, text: str, regex: bool = False, case: bool = False, which: Pass = "") -> Answer:
         """In which passes a text occurs, by number of lines wherever that changes; which: the lines of one pass."""
-        return session.ask(lowering).search(text, regex=regex, case=case, which=which)
+        return session.ask(lowering).search(text, regex=regex, case=case, which=str(which))
 
-    def operations(lowering: str, which: str = "-1") -> Answer:
+    def operations(lowering: str, which: Pass = "-1") -> Answer:
         """How many operations of each kind there are after a pass (the last, if none is named)."""
-        return session.ask(lowering).operations(which)
+        return session.ask(lowering).operations(str(which))
 
     def compare(left: str, right: str) -> Answer:
         """Two lowerings: the first pass after which they differ, and what each costs at the end."""
         return session.compare(left, right)
 
-    def reduce(lowering: str, seconds: float = 60.0) -> Answer:
-        """The smallest IR on which a failed lowering still fails in the same way, with a report to paste."""
-        return session.reduce(lowering, seconds)
+    def reduce(lowering: str, seconds: float = 60.0, contains: str = "") -> Answer:
+        """The smallest IR on which a failed lowering still fails in the same way, with a report to paste.
+
+        contains: of a complete lowering, what is wrong with it: that its last text contains this.
+        """
+        return session.reduce(lowering, seconds, contains)
 
     return [
         lower,

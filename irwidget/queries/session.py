@@ -14,17 +14,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from irwidget import files
 from irwidget.errors import UsageError, near
 from irwidget.experiments.comparison import compare
 from irwidget.queries import bounds, comparing
 from irwidget.queries.questions import Answer, Questions
 from irwidget.saved import load_all
+from irwidget.toolchain import processes
 
 if TYPE_CHECKING:
     from irwidget.result import Lowering
 
 SECONDS = 600.0
 """What a lowering may take where nobody says."""
+_LONGEST = 1e6
+"""Seconds that one may be given."""
+_FOR_PEOPLE = frozenset(
+    "--save --html --output --from-cache --open --load --follow --targets --doctor --help -h --diff --passes".split()
+)
+"""Options of the command line that print, or write files, and lower nothing here."""
 _GRACE = 60.0
 """Seconds that its process may take beyond that, to start and to write."""
 
@@ -43,6 +51,7 @@ class Session:
 
     def kept(self, first: int = 0, count: int | None = None) -> Answer:
         """What is kept, by name, from the `first` on, as many as fit into an answer."""
+        bounds.check(first, count)
         found = bounds.part([(name, str(low)) for name, low in self._lowerings.items()], first, count)
         return {**found, "items": dict(found["items"])}
 
@@ -74,11 +83,10 @@ class Session:
 
         Answers an overview of each, a failed one too, and what the command said of failures.
         """
-        path = Path(file)
-        if not path.is_file():
-            raise UsageError(f"There is no file {file}")
+        path = files.there(file)
+        seconds = _limit(seconds)
         for word in arguments:
-            if word.split("=")[0] in ("--save", "--html", "-o", "--output", "--from-cache", "--open"):
+            if word.split("=")[0] in _FOR_PEOPLE or re.match(r"-o(?!-)", word):
                 raise UsageError(f"{word} is for the command line")
         with tempfile.TemporaryDirectory(prefix="irwidget-") as folder:
             kept = Path(folder, "lowerings.irtrace")
@@ -100,17 +108,28 @@ class Session:
         """Open an .irtrace file, a compiler's log or a folder of dumps, by the reader `form` where one is named."""
         from irwidget.commands import opened
 
-        if path == "-":
-            raise UsageError("Standard input is taken: name a file or a folder")
+        if path in ("", "-"):
+            raise UsageError(f"There is nothing to open at {path!r}: name a file or a folder")
         return self._made([self.add(low) for low in opened(path, form or None).values()], "")
 
     def compare(self, left: str, right: str) -> Answer:
         """Two lowerings pass by pass: the first after which they differ, and what each costs at the end."""
         return comparing.answer(compare(self.get(left), self.get(right)))
 
-    def reduce(self, name: str, seconds: float = 60.0) -> Answer:
-        """The smallest IR on which a failed lowering still fails, and a report for its compiler's developers."""
-        reduced = self.get(name).reduce(seconds=seconds)
+    def reduce(self, name: str, seconds: float = 60.0, contains: str = "") -> Answer:
+        """The smallest IR on which a failed lowering still fails, and a report for its compiler's developers.
+
+        contains: of a complete lowering, what is wrong with it: that its last text contains this.
+        """
+        low = self.get(name)
+        if low.trace.refused:
+            raise UsageError(
+                f"{name} was refused before there was IR to make small; python -m irwidget reduce FILE.py "
+                f"--to {low.target} makes the program small"
+            )
+        if not contains and low.trace.failure is None:
+            raise UsageError(f"{name} is complete: say by `contains` what text at its end is wrong")
+        reduced = low.reduce((lambda text: contains in text) if contains else None, seconds=_limit(seconds))
         return {
             "operations": [reduced.before, reduced.operations],
             "complete": reduced.complete,
@@ -123,20 +142,24 @@ class Session:
         return {"lowerings": dict(found["items"]), **left, **({"said": bounds.short(said, 3000)} if said else {})}
 
 
+def _limit(seconds: float) -> float:
+    if not 0 < seconds <= _LONGEST:
+        raise UsageError(f"seconds is a number above 0 and at most {_LONGEST:g}, not {seconds:g}")
+    return seconds
+
+
 def _run(words: Sequence[str], seconds: float) -> str:
     """Run `python -m irwidget`; what it said of failures, and that it took too long or died."""
     command = [sys.executable, "-m", "irwidget", *words]
     nothing = subprocess.DEVNULL
-    with subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=subprocess.PIPE) as child:
+    with processes.session(command, nothing, subprocess.PIPE) as child:
         try:
             said = child.communicate(timeout=seconds)[1]
         except subprocess.TimeoutExpired:
-            child.kill()
-            said = child.communicate()[1] + f"\nended after {seconds:g} s".encode()
-        except BaseException:
-            child.kill()
-            raise
+            processes.end(child.pid)
+            told = f"\nnot done after {seconds:g} s, and ended: what was lowered is lost; give it more seconds"
+            said = child.communicate()[1] + told.encode()
     if child.returncode == 0:
         return ""
     how = f"ended with {child.returncode}" if child.returncode > 0 else f"ended by signal {-child.returncode}"
-    return said.decode(errors="replace").strip() or f"irwidget lower {how}"
+    return said.decode(errors="replace").strip() or f"the process that ran the file {how}, and said nothing"

@@ -7,14 +7,12 @@ process. So a process of its own runs the stage once more with the switch on, an
 from __future__ import annotations
 
 import os
-import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 
 from irwidget.readers import log as logs
 from irwidget.readers.base import ReaderInput
 from irwidget.readers.printed import PassDumps
-from irwidget.toolchain import events, processes
+from irwidget.toolchain import events, feeding, processes
 from irwidget.toolchain.tool import Pass, State, StepFailed
 from irwidget.toolchain.triton_state import TritonState
 from irwidget.trace import Diagnostic, Dump
@@ -40,20 +38,10 @@ def _shown(dump: Dump) -> Callable[[State], State]:
 
 
 def _printed(arguments: str, ttgir: str) -> bytes:
-    # to a file: LLVM writes each piece of a line by itself, and a pipe would fill up
-    with tempfile.TemporaryFile() as log:
-        done = subprocess.run(
-            processes.command("irwidget.toolchain.triton_llvm_log", arguments),
-            input=ttgir.encode(),
-            stdout=subprocess.DEVNULL,
-            stderr=log,
-            check=False,
-            env={**os.environ, "LLVM_IR_ENABLE_DUMP": "1"},
-        )
-        log.seek(0)
-        printed = log.read()
-    if done.returncode:
+    command = processes.command("irwidget.toolchain.triton_llvm_log", arguments)
+    status, printed = feeding.logged(command, ttgir.encode(), {**os.environ, "LLVM_IR_ENABLE_DUMP": "1"})
+    if status:
         last = printed.decode(errors="replace").strip().rsplit("\n", 1)[-1][:300]
-        said = f"LLVM's passes could not be dumped: the process ended with {done.returncode}: {last}"
+        said = f"LLVM's passes could not be dumped: the process ended with {status}: {last}"
         raise StepFailed(events.Failed("tool", said, "", "opt"))
     return printed

@@ -8,7 +8,7 @@ from typing import Literal
 
 from irwidget.errors import IRWidgetError, PassError, ToolError, UsageError
 from irwidget.toolchain import crashes
-from irwidget.trace import Failure, Verdict
+from irwidget.trace import Failure, Verdict, syntax
 
 _OPERATION = re.compile(r"['\"]([a-z_]\w*(?:\.[\w$]+)+)['\"]")
 _VARIES = re.compile(
@@ -84,7 +84,26 @@ def kind_of(failure: Failure, name: str = "") -> Kind:
         said = f"{said} {below}"
     if at := _RUNNING.findall(below):
         said = f"{said.split(crashes.ASKS)[0]} in {at[-1]}"
-    return _kind(failure.kind, failure.pass_name, said)
+    kind = _kind(failure.kind, failure.pass_name, said)
+    return replace(kind, operation=kind.operation or _shown(said))
+
+
+_SHOWN = re.compile(r"\n  at line \d+, column \d+:\n([^\n]*)\n( *)\^")
+"""The line of IR below a message of the parser, and where it points."""
+_VALUE = re.compile(r"%[\w$.-]+")
+
+
+def _shown(said: str) -> str:
+    """The operation on the line that a message shows, with the value that is not known there: where others are taken
+    out, as many are as are left.
+    """
+    rules = syntax.syntax_of("mlir")
+    found = _SHOWN.search(said)
+    if found is None or rules is None:
+        return ""
+    operation = syntax.operation(found[1], rules)
+    value = _VALUE.match(found[1], len(found[2]))
+    return f"{operation} of {value[0]}" if value and "undeclared" in said else operation
 
 
 def of_error(error: BaseException) -> Kind:

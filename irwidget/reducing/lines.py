@@ -9,7 +9,7 @@ from functools import partial
 from irwidget.reducing import engine
 from irwidget.reducing.engine import Test
 
-_SAYS_NOTHING = re.compile(r"\s*(//.*|#loc.*|;.*|[\]})({\[]*,?|\^?[\w.$]+(\(.*\))?:.*)?\s*$")
+_SAYS_NOTHING = re.compile(r"\s*(//.*|[#!][\w$.-]+\s*=.*|;.*|\}.*|[\])({\[]*,?|\^?[\w.$]+(\(.*\))?:.*)?\s*$")
 _RESULT = re.compile(r"\s*(%[\w$.-]+)(?::\d+)?\s*=")
 _NAME = re.compile(r"%[\w$.-]+")
 
@@ -20,7 +20,7 @@ def smaller(text: str, fails: Test[str]) -> Iterator[str]:
 
 
 def count(text: str) -> int:
-    """How many lines say something: not comments, labels and brackets alone."""
+    """How many lines say something: not comments, labels, names of attributes and types, and ends of what has begun."""
     return sum(not _SAYS_NOTHING.match(line) for line in text.splitlines())
 
 

@@ -107,7 +107,10 @@ def _failing(first: Outcome, wanted: Kind | None) -> Kind:
             "that it needs, and: python -m irwidget reduce FILE.py --to ..."
         )
     if first.kind is None:
-        raise UsageError("The lowering is complete: say what is wrong with it by a predicate, lambda text: ...")
+        raise UsageError(
+            "The lowering is complete: say what is wrong with it by a predicate, lambda text: ..., or irwidget reduce "
+            "--contains TEXT"
+        )
     if wanted is not None and not _alike(first.kind, wanted):
         raise UsageError(f"On its own it fails in another way: {first.kind}: {first.message}")
     if first.kind.kind == "usage":  # of what is asked for, and not of a program

@@ -115,7 +115,10 @@ class _Asked:
         """All steps on the input; where that does not fail so, or `alone`, the failed pass on the dump before it."""
         failure = self.trace.failure
         if failure is None:
-            raise UsageError("This lowering is complete: say what is wrong with it, low.reduce(lambda text: ...)")
+            raise UsageError(
+                "This lowering is complete: say what is wrong with it, low.reduce(lambda text: ...) "
+                "or irwidget reduce --contains TEXT"
+            )
         wanted, what = kind_of(failure), failure.pass_name or failure.tool
         again = runs(self.trace)
         if not again:

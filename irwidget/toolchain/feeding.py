@@ -6,14 +6,15 @@ import contextlib
 import fcntl
 import os
 import select
-import signal
 import struct
 import subprocess
+import tempfile
 import termios
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from irwidget.toolchain import budget
+from irwidget.toolchain import budget, processes
 
 _CHUNK = 1 << 16
 _GLANCE = 0.05
@@ -36,32 +37,42 @@ def run(command: list[str], text: bytes, cwd: str | None) -> Fed:
 
     Where the passes run in the user's process, nobody else ends it when the time of the lowering is up: TimeIsUp.
     """
-    whole = budget.current()
+    whole, pipe = budget.current(), subprocess.PIPE
     reading, writing = os.pipe()
-    try:
-        process = subprocess.Popen(
-            command,
-            stdin=reading,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=cwd,
-            start_new_session=whole is not None,
-        )
-    except BaseException:
-        os.close(reading)
-        os.close(writing)
-        raise
-    feeder = _Feeder(process, reading, writing, text)
-    feeder.start()
-    try:
-        stdout, stderr = process.communicate(timeout=whole.left() if whole else None)
-    except BaseException as error:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL) if whole else process.kill()
-        process.communicate()
-        raise budget.TimeIsUp if isinstance(error, subprocess.TimeoutExpired) else error from None
+    with contextlib.ExitStack() as stack:
+        try:
+            process = stack.enter_context(processes.session(command, pipe, pipe, stdin=reading, cwd=cwd))
+        except BaseException:
+            os.close(reading)
+            os.close(writing)
+            raise
+        feeder = _Feeder(process, reading, writing, text)
+        feeder.start()
+        try:
+            stdout, stderr = process.communicate(timeout=whole.left() if whole else None)
+        except subprocess.TimeoutExpired:
+            raise budget.TimeIsUp from None
     feeder.join()
     return Fed(process.returncode, stdout, stderr, feeder.taken > 0)
+
+
+def logged(command: list[str], text: bytes, env: Mapping[str, str] | None = None) -> tuple[int, bytes]:
+    """Run a program of ours on `text` to its end; its exit status, and what it wrote to its standard error.
+
+    That goes to a file: LLVM writes each piece of a line by itself, and a pipe would fill up. Raises OSError when it
+    cannot be started, TimeIsUp as `run`.
+    """
+    whole = budget.current()
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as log:
+        given.write(text)
+        given.seek(0)
+        with processes.session(command, subprocess.DEVNULL, log, env, stdin=given) as process:
+            try:
+                status = process.wait(whole.left() if whole else None)
+            except subprocess.TimeoutExpired:
+                raise budget.TimeIsUp from None
+        log.seek(0)
+        return status, log.read()
 
 
 class _Feeder(threading.Thread):

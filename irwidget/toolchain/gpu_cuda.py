@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from irwidget.toolchain import debug_lines, events, gpu_libraries, llvm_state, mlir, scratch
+from irwidget.toolchain import debug_lines, events, feeding, gpu_libraries, llvm_state, mlir, scratch
 from irwidget.toolchain.gpu_kernels import Kernels, on_each, show_all
 from irwidget.toolchain.tool import Pass, Run, State, StepFailed, TextState, refuse
 from irwidget.trace import Content, Step
@@ -66,10 +65,9 @@ def _assemble(step: Step, ptx: str) -> tuple[str, str, bytes]:
 
 def _call(command: list[str | Path]) -> str:
     """Run a program; what it printed. Raises PassFailed with its words when it fails."""
-    done = subprocess.run(
-        [os.fspath(word) for word in command], capture_output=True, text=True, errors="replace", check=False
-    )
+    done = feeding.run([os.fspath(word) for word in command], b"", None)
+    said, remarks = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
     if done.returncode:
-        said = (done.stderr or done.stdout).strip()
-        raise mlir.PassFailed(said[:2000] or f"{Path(command[0]).name} ended with {done.returncode}", ())
-    return done.stdout + done.stderr
+        told = (remarks or said).strip()
+        raise mlir.PassFailed(told[:2000] or f"{Path(command[0]).name} ended with {done.returncode}", ())
+    return said + remarks

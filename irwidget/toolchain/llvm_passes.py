@@ -15,13 +15,11 @@ the source line of the instruction that had the name.
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from irwidget.toolchain import debug_lines, llvm, llvm_debug, processes
+from irwidget.toolchain import debug_lines, feeding, llvm, llvm_debug, processes
 from irwidget.trace import WHOLE, Location, Scope, lines_of
 
 
@@ -145,21 +143,14 @@ def run(tool: str, arguments: str, text: str, *, own: bool) -> tuple[list[Change
             function = found[1] if (found := _FUNCTION.match(line)) else function
             if place and (match := _DEFINITION.match(line)):
                 places[function, match[1]] = place
-    with tempfile.TemporaryFile() as log:
-        done = subprocess.run(
-            processes.command("irwidget.toolchain.llvm_passes", tool, arguments),
-            input=text.encode(),
-            stdout=subprocess.DEVNULL,
-            stderr=log,
-            check=False,
-        )
-        log.seek(0)
-        printed = log.read().decode(errors="replace")
+    command = processes.command("irwidget.toolchain.llvm_passes", tool, arguments)
+    status, log = feeding.logged(command, text.encode())
+    printed = log.decode(errors="replace")
     changed = list(split(printed, None if own else places))
-    if not done.returncode:
+    if not status:
         return changed, ""
     said = [line for line in printed.splitlines() if "error" in line.lower() or "Rejected" in line]
-    return changed, said[-1][:500] if said else f"{tool} ended with status {done.returncode}"
+    return changed, said[-1][:500] if said else f"{tool} ended with status {status}"
 
 
 def main(tool: str, arguments: str) -> None:

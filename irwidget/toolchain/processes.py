@@ -125,9 +125,15 @@ def _signal_at_close(lifeline: int, whom: int) -> None:
 
 @contextlib.contextmanager
 def session(
-    words: Sequence[str], stdout: IO[bytes], stderr: IO[bytes], env: Mapping[str, str]
+    words: Sequence[str],
+    stdout: IO[bytes] | int,
+    stderr: IO[bytes] | int,
+    env: Mapping[str, str] | None = None,
+    *,
+    stdin: IO[bytes] | int = subprocess.DEVNULL,
+    cwd: str | None = None,
 ) -> Generator[subprocess.Popen[bytes]]:
-    """A program without input in a session of its own: all in it ends with the block, or with us, if we are killed.
+    """A program in a session of its own: all in it ends with the block, or with us, if we are killed.
 
     Raises OSError when it cannot be started.
     """
@@ -135,17 +141,18 @@ def session(
     try:
         try:
             process = subprocess.Popen(
-                words, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, env=env, start_new_session=True,
+                words, stdin=stdin, stdout=stdout, stderr=stderr, env=env, cwd=cwd, start_new_session=True,
                 pass_fds=(lifeline.theirs,),
             )  # fmt: skip
             _signal_at_close(lifeline.theirs, -process.pid)
         finally:
             lifeline.given()
-        try:
-            yield process
-        finally:
-            end(process.pid)
-            process.wait()
+        with process:  # which closes its pipes
+            try:
+                yield process
+            finally:
+                end(process.pid)
+                process.wait()
     finally:
         lifeline.close()
 

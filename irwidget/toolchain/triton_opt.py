@@ -12,14 +12,13 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from irwidget.errors import near
-from irwidget.toolchain import events, triton_glue, triton_llvm_opt, triton_private, triton_state
+from irwidget.toolchain import events, feeding, triton_glue, triton_llvm_opt, triton_private, triton_state
 from irwidget.toolchain.mlir import PassFailed
 from irwidget.toolchain.tool import Pass, Run, State, StepFailed, TextState
 from irwidget.toolchain.triton_state import TritonState
@@ -242,14 +241,14 @@ def _external(program: str, state: State, step: Step) -> Iterator[Pass]:
 
     def apply(before: State) -> State:
         text = before.raw() if isinstance(before, TritonState) else before.render(False).text
-        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+        done = feeding.run(command, text.encode(), None)
+        said, made = done.stderr.decode(errors="replace"), done.stdout.decode(errors="replace")
         if done.returncode:
             raise PassFailed(
-                done.stderr.strip().split("\n")[0] or f"{program} ended with {done.returncode}",
-                triton_glue.diagnostics(done.stderr),
+                said.strip().split("\n")[0] or f"{program} ended with {done.returncode}", triton_glue.diagnostics(said)
             )
         if isinstance(before, TritonState) and before.language == "mlir":
-            return TritonState("mlir", text=done.stdout, metadata=before.metadata, facts=before.facts)
-        return TextState(before.language, done.stdout)
+            return TritonState("mlir", text=made, metadata=before.metadata, facts=before.facts)
+        return TextState(before.language, made)
 
     yield Pass(step.tool, apply, step.arguments, WHOLE, shlex.join(command))

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from irwidget.errors import ToolError, UsageError, near
+from irwidget.toolchain import processes
 from irwidget.toolchains.spec import Spec, parse
 
 WHERE = "IRWIDGET_TOOLCHAINS"
@@ -213,20 +214,14 @@ def _command(spec: Spec, into: Path) -> list[str]:
 
 
 def _pip(spec: Spec, into: Path) -> None:
-    """Run pip. It ends with an interrupt of ours. Raises ToolError."""
+    """Run pip. It ends with an interrupt of ours, and with us. Raises ToolError."""
     command = _command(spec, into)
-    with tempfile.TemporaryFile("w+") as log:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-        try:
-            while process.poll() is None:
-                time.sleep(_GLANCE)  # Python's signal handlers run in between
-        finally:
-            if process.poll() is None:
-                process.terminate()
-                process.wait()
+    with tempfile.TemporaryFile() as log, tempfile.TemporaryDirectory(dir=into.parent) as aside:
+        with processes.session(command, log, log, {**os.environ, "TMPDIR": aside}) as process:
+            process.wait()
         if process.returncode:
             log.seek(0)
-            raise ToolError(_refused(spec, log.read(), " ".join(command[2:])), tool="pip")
+            raise ToolError(_refused(spec, log.read().decode(errors="replace"), " ".join(command[2:])), tool="pip")
 
 
 def _refused(spec: Spec, said: str, command: str) -> str:

@@ -25,7 +25,9 @@ def of(package: str) -> tuple[str, ...]:
     found = [one.strip() for one in line.partition(":")[2].split(",") if _FINAL.fullmatch(one.strip())]
     if not found:
         said = (ran.stderr.strip().splitlines() or ["it says nothing"])[-1]
-        raise ToolError(f"pip knows no releases of {package} ({said[:300]}). Name them: versions=[...]", tool="pip")
+        raise ToolError(
+            f"pip knows no releases of {package} ({said[:300]}). Name them: versions=[...], --versions A,B", tool="pip"
+        )
     return tuple(sorted((one for one in found if number(one) >= number(oldest(package))), key=number))
 
 

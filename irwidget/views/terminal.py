@@ -85,6 +85,10 @@ def changed_by(trace: Trace, wanted: str) -> str:
     return "\n".join([*head, *map(visible, unified(analysis.lines(old)[start:stop], analysis.lines(at), hunks))])
 
 
+_DIGITS = 20
+"""Of a number of a dump, at most; of some thousands Python makes none."""
+
+
 def find_pass(trace: Trace, wanted: str) -> int:
     """The number of the dump after a pass, by its name, as lists number it, or its number; -1 is the last.
 
@@ -93,6 +97,6 @@ def find_pass(trace: Trace, wanted: str) -> int:
     labels = repeated([dump.name for dump in trace.dumps])
     if wanted in labels:
         return labels.index(wanted)
-    if wanted.removeprefix("-").isdecimal() and -len(labels) <= int(wanted) < len(labels):
+    if len(wanted) < _DIGITS and wanted.removeprefix("-").isdecimal() and -len(labels) <= int(wanted) < len(labels):
         return int(wanted) % len(labels)
     raise UsageError(f"{trace.name or 'IR'} -> {trace.target} has no pass {wanted!r}. {near(wanted, labels)}")

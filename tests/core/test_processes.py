@@ -46,25 +46,43 @@ def test_a_users_tool_is_another_pythons_to_run(tmp_path):
     assert low.text.splitlines()[0] == f"// {os.environ.get('PYTHONPATH', '')}"
 
 
-@pytest.mark.parametrize(
-    "begin",
-    [
-        "irwidget.lower('func.func @f() {\\n  return\\n}', to='raw_ir', pipeline='user-tool ./tool')",
-        "running.run('./tool')",
-    ],
-    ids=["in a pipeline", "as a command"],
-)
-def test_a_users_tool_does_not_outlive_a_kernel_that_is_killed(tmp_path, begin):
-    (tmp_path / "tool").write_text("#!/bin/sh\necho $$ > pid.new && mv pid.new pid\nsleep 600\n")
+_BEGIN = {
+    "pipeline": "irwidget.lower(IR, to='raw_ir', pipeline='user-tool ./tool pipeline')",
+    "here": "irwidget.lower(IR, to='raw_ir', pipeline='user-tool ./tool here', isolate=False)",
+    "command": "running.run('./tool command')",
+    "passes": "feeding.logged(['./tool', 'passes'], b'')",
+    "pip": "environments.find('x==1')",
+    "lower": "session.Session().lower('tool')",
+}
+"""What begins a program, by the word that this is given."""
+_KERNEL = """
+import sys, threading, irwidget
+from irwidget import running
+from irwidget.queries import session
+from irwidget.toolchain import feeding
+from irwidget.toolchains import environments
+IR = "func.func @f() { return }"
+environments._command = lambda *_: ["./tool", "pip"]
+def begin(code):
+    threading.Thread(target=exec, args=(code, globals())).start()
+"""
+
+
+@pytest.mark.parametrize("begun", [["pipeline"], ["here", "command", "passes", "pip", "lower"]], ids=["one", "others"])
+def test_a_program_does_not_outlive_a_kernel_that_is_killed(tmp_path, begun):
+    # what the server begins is `tool -m irwidget lower`
+    script = '#!/bin/sh\n[ "$1" = -m ] && shift 2\necho $$ > $1.new && mv $1.new $1.pid\nsleep 600\n'
+    (tmp_path / "tool").write_text(script)
     (tmp_path / "tool").chmod(0o755)
-    kernel = subprocess.Popen(
-        [sys.executable, "-c", f"import irwidget; from irwidget import running; {begin}"], cwd=tmp_path
-    )
-    while not (tmp_path / "pid").exists():
+    last = "sys.executable = './tool'\n" if "lower" in begun else ""
+    code = _KERNEL + last + "".join(f"begin({_BEGIN[one]!r})\n" for one in begun)
+    kept = {**os.environ, "IRWIDGET_TOOLCHAINS": str(tmp_path)}
+    kernel = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env=kept)
+    while len(found := [*tmp_path.glob("*.pid")]) < len(begun):
         assert kernel.poll() is None
         time.sleep(0.05)
-    tool = psutil.Process(int((tmp_path / "pid").read_text()))
-    left = [tool, *tool.children()]
+    tools = [psutil.Process(int(one.read_text())) for one in found]
+    left = [*tools, *(child for tool in tools for child in tool.children())]
     kernel.kill()
     kernel.wait()
     assert not psutil.wait_procs(left, timeout=60)[1]

@@ -130,12 +130,18 @@ def test_running_to_a_step_leaves_the_others(pipeline):
     pipeline.run(0)
     assert states(pipeline) == ["done", ""]
     assert pipeline.lowering.dumps[-1].name == "linalg-generalize-named-ops"
+    assert ask(pipeline, do="run", step=-1) == {"id": 7, "ok": True}  # what leads to the pipeline alone
+    assert pipeline.wait().dumps[-1].step == len(pipeline.route) - 2
+    assert states(pipeline) == ["", ""]
 
 
 def test_results_stay_with_the_steps_before_an_edit(pipeline):
     pipeline.run()
     pipeline.pipeline = TWO.replace("--cse", "--canonicalize")
     assert states(pipeline) == ["done", ""]
+    pipeline.run()
+    pipeline.pipeline = "mlir-opt --cse --canonicalize"
+    assert states(pipeline) == ["", ""]  # the second is as it was, on another input
 
 
 def test_what_reproduces_it_does(pipeline):
@@ -175,14 +181,21 @@ def test_the_page_edits_what_is_allowed(pipeline):
     ok = {"id": 7, "ok": True}
     options = {"max-iterations": "3"}
     assert ask(pipeline, do="add", tool="mlir-opt", **{"pass": "canonicalize"}, options=options, after=first) == ok
-    assert ask(pipeline, do="move", step=second, to=0) == ok
+    assert ask(pipeline, do="move", step=second, to=-1) == ok
+    assert [link.id for link in pipeline.steps][:2] == [second, first]
     assert ask(pipeline, do="enable", step=first, on=False) == ok
     assert pipeline.pipeline == "mlir-opt --cse --canonicalize=max-iterations=3"
     assert ask(pipeline, do="add", tool="user-tool", **{"pass": "cat -u"}, options={}, after=0) == ok
     assert ask(pipeline, do="remove", step=second) == ok
     assert pipeline.pipeline == "user-tool cat -u | mlir-opt --canonicalize=max-iterations=3"
     edited = pipeline.steps[-1].id
+    assert ask(pipeline, do="enable", step=edited, on=False) == ok
     assert ask(pipeline, do="edit", step=edited, tool="mlir-opt", **{"pass": "cse"}, options={}) == ok
+    assert pipeline.pipeline == "user-tool cat -u"
+    assert ask(pipeline, do="enable", step=edited, on=True) == ok
+    full = requests.EditorRequest("add", {"tool": "mlir-opt", "pass": "cse", "options": {}, "after": 0})
+    with pytest.raises(UsageError, match="at most 200 steps"):
+        requests.edited((pipeline.steps * 100)[:200], full, {}, int)
     assert ask(pipeline, do="target", name="tosa_mlir") == ok
     assert pipeline.call == "irwidget.lower(model, x, to='tosa_mlir', pipeline='user-tool cat -u | mlir-opt --cse')"
 
@@ -232,14 +245,17 @@ def test_a_message_without_a_number_is_not_answered(number):
     assert requests.number({"id": number, "do": "run"}) is None
 
 
-def test_a_page_cannot_set_a_trait(target):
+def test_a_page_cannot_set_a_trait(target, monkeypatch):
     pipeline = target
     steps = [{"id": 1, "tool": "user-tool", "pass": "", "text": "sh -c id"}]
     hostile = {"pipeline": "user-tool sh -c id", "target": "tosa_mlir", "steps": steps, "status": "done", "_esm": "x"}
     data = {"method": "update", "state": hostile}
     before = (pipeline.pipeline, pipeline.target, pipeline.steps, pipeline.status, pipeline._esm)
+    put_back: list[list[str]] = []
+    monkeypatch.setattr(pipeline, "send_state", put_back.append)
     pipeline._handle_msg({"content": {"data": data}, "buffers": []})
     assert (pipeline.pipeline, pipeline.target, pipeline.steps, pipeline.status, pipeline._esm) == before
+    assert put_back == [["pipeline", "target", "steps", "status", "_esm"]]
 
 
 @pytest.mark.parametrize("tools", [["sh"], ["user-tool"], ["/usr/bin/opt"], ["user-tool "]])
@@ -255,6 +271,9 @@ def test_what_cannot_be_is_refused_in_python():
     for trait, value in (("pipeline", "mlir-opt |"), ("target", "tosa_mlir"), ("steps", ("cse",))):
         with pytest.raises(UsageError):
             setattr(made, trait, value)
+    for given in ({"dumps": False}, {"check": True}, {"route": "robust"}, {"toolchain": "x==1"}, {"progress": print}):
+        with pytest.raises(UsageError, match=f"leave out {next(iter(given))}"):
+            Pipeline("module {}", **given)
     with pytest.raises(UsageError, match="not run yet"):
         made.wait()
     made.close()

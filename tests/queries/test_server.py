@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -99,9 +100,42 @@ def test_failures_are_answers_and_mistakes_are_told(tmp_path):
             await call("lower_text", text=GLOBAL, arguments=["--pipeline", "opt -passes=instcombine"]),
             await call("lower_text", text=ADD, arguments=["--pipelin", "x"]),
             await call("lowerings"),
+            await mistakes(call, left),
+            await call("text", lowering=left, which=1),
+            await call("reduce", lowering=left, contains="arith.muli"),
         )
 
-    tools, failed, compared, unknown, missing, refused, llvm, misspelt, kept = conversation(talk)
+    async def mistakes(call, name):
+        said = {
+            "text has no argument 'frist'. Did you mean first": ("text", {"which": "cse", "frist": 2}),
+            "counting begins at 1": ("text", {"which": "cse", "first": 0}),
+            "first is -1: counting begins at 0": ("diff", {"which": "cse", "first": -1}),
+            "count is 0: leave it out": ("passes", {"count": 0}),
+            "there is no line 0": ("made_of", {"line": 0}),
+            "has no pass '999": ("text", {"which": "9" * 5000}),
+            "is complete: say by `contains`": ("reduce", {}),
+        }
+        for begins, (tool, more) in said.items():
+            answer = await call(tool, lowering=name, **more)
+            assert begins in answer, answer[:1000]
+            assert len(answer) < 4000
+        begun = {"x" * 5000: "File name too long", "": ". is a folder", str(tmp_path): "is a folder"}
+        for path, begins in begun.items():
+            answer = await call("lower", file=path)
+            assert begins in answer, answer[:1000]
+            assert len(answer) < 4000
+        for seconds in (0, 1e300):
+            assert "seconds is a number above 0" in await call("lower", file=str(file), seconds=seconds)
+        assert "name a file or a folder" in await call("open", path="")
+        assert "first is -1" in await call("lowerings", first=-1)
+        for word in ("-ofile", "--help", "--load"):
+            assert "is for the command line" in await call("lower", file=str(file), arguments=[word])
+
+    answers = conversation(talk)
+    tools, failed, compared, unknown, missing, refused, llvm, misspelt, kept, _, by_number, smaller = answers
+    assert (by_number["pass"], by_number["total"]) == ("cse", 7)
+    assert smaller["operations"] == [5, 3]
+    assert "arith.muli" in smaller["report"]
     assert "compare diff line lower lower_text lowerings made_of open operations" in " ".join(tools)
     (broken,) = failed["lowerings"].values()
     assert broken["failure"]["pass"] == "parse"
@@ -140,6 +174,20 @@ def test_the_ir_is_written_beside_the_data(tmp_path):
     both = subprocess.run([*command, "-"], capture_output=True, text=True, cwd=tmp_path)
     assert both.returncode == 2
     assert "--json and -o - print both" in json.loads(both.stderr)["error"]["message"]
+
+
+def test_what_a_reduction_prints_is_data_alone(tmp_path, capsys):
+    file = tmp_path / "add.mlir"
+    file.write_text(ADD)
+    command = ["reduce", str(file), "--pipeline", "mlir-opt --cse", "--json"]
+    for more, said in (["-o", "-"], "--json and -o - print both"), ([], "does not fail on .*--contains TEXT"):
+        assert cli.main([*command, *more]) == 2
+        out, err = capsys.readouterr()
+        assert not out
+        assert re.search(said, json.loads(err)["error"]["message"])
+    assert cli.main([*command, "--contains", "arith.muli"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["before"], found["operations"], "arith.muli" in found["text"]) == (5, 3, True)
 
 
 def test_errors_are_data_too(tmp_path):

@@ -276,6 +276,23 @@ def test_operations_outside_of_functions_and_in_kernels_go_too(where):
     assert [one.name for one in last.operations[1:]] == left
 
 
+def test_a_name_that_is_not_known_stays_the_one_that_is_not():
+    """Where lines are taken out the names that they define are unknown, too: another failure of the same words."""
+    text = (
+        "#map = affine_map<(d0) -> (d0)>\nfunc.func @f(%n: index, %m: memref<?xf32>) {\n"
+        "  %z = arith.addi %n, %n : index\n"
+        "  affine.for %i = 0 to %n {\n    %v = affine.load %m[%i] : memref<?xf32>\n"
+        "    affine.store %v, %m[%i + %other] : memref<?xf32>\n  }\n  return\n}"
+    )
+    with pytest.raises(IRWidgetError) as raised:
+        irwidget.lower(text, to="raw_ir", pipeline="mlir-opt --lower-affine")
+    reduced = raised.value.lowering.reduce()
+    assert str(reduced.failure).startswith("parse at affine.store of %other: the IR does not parse")
+    assert (reduced.before, reduced.operations) == (6, 4)
+    assert "affine.store %v, %m[%i + %other]" in reduced.text
+    assert "arith" not in reduced.text
+
+
 def test_a_kind_of_failure_has_nothing_of_one_program():
     def kind(message):
         return kind_of(Failure(0, "p", message))

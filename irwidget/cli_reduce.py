@@ -1,0 +1,75 @@
+"""`python -m irwidget reduce`: the smallest IR or program, on the command line."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from irwidget import arguments, files, output
+from irwidget.errors import IRWidgetError, UsageError
+
+if TYPE_CHECKING:
+    from irwidget.reducing.report import Reduced
+    from irwidget.reducing.search import Predicate
+
+
+def reduce(words: list[str]) -> None:
+    """Make the IR of a file small that a pipeline fails on, or a program of Python, and print the report."""
+    made = arguments.own("irwidget reduce", f"{reduce.__doc__} Other options: irwidget lower --help")
+    made.add_argument("--contains", metavar="TEXT", help="what is wrong: the last dump contains this")
+    known, rest = made.parse_known_args(words)
+    if arguments.helped(made, words):
+        return
+    parsed = arguments.parse(rest, "irwidget reduce", objects=True)
+    path = files.one(parsed.names, "irwidget reduce")
+    python = path.suffix == ".py" or parsed.source == "python"
+    if python != bool(parsed.to) or not (python or parsed.pipeline):
+        raise UsageError(
+            "irwidget reduce takes a file of IR and the --pipeline that fails on it, or a Python file and --to TYPE"
+        )
+    if parsed.json and parsed.output == "-":
+        raise UsageError("--json and -o - print both: leave one of them out, or write the IR to a file")
+    text: str | None = known.contains
+    predicate = None if text is None else lambda last: text in last
+    reduced = (_python if python else _ir)(path, parsed, predicate)
+    if parsed.output:
+        output.ir(reduced.text, parsed.output)
+    if parsed.json:
+        about = {"operations": reduced.operations, "before": reduced.before, "complete": reduced.complete}
+        print(json.dumps({**about, "text": reduced.text, "report": reduced.report}, ensure_ascii=False))
+    elif parsed.output != "-":
+        print(reduced.report)
+
+
+def _smaller(best: Reduced) -> None:
+    print(f"{best.operations} of {best.before} operations", file=sys.stderr)
+
+
+def _python(path: Path, parsed: argparse.Namespace, predicate: Predicate | None) -> Reduced:
+    from irwidget import reduction
+
+    options = {**arguments.lower_options(parsed), **arguments.target_options(parsed, [parsed.to])}
+    timeout = options.pop("timeout")
+    how: dict[str, Any] = {"predicate": predicate, "seconds": timeout or 120.0, "progress": _smaller}
+    return reduction.reduce(path, to=parsed.to, **how, **options)
+
+
+def _ir(path: Path, parsed: argparse.Namespace, predicate: Predicate | None) -> Reduced:
+    from irwidget.lowering import lower
+
+    try:
+        said = {name: getattr(parsed, name) for name in ("pipeline", "external", "toolchain")}
+        low = lower(files.read(path), to="raw_ir", name=path.stem, **said)
+    except IRWidgetError as error:
+        if error.lowering is None:
+            raise
+        low = error.lowering
+    else:
+        if predicate is None:
+            raise UsageError(
+                f"The pipeline does not fail on {path}: --contains TEXT says what is wrong with its result"
+            )
+    return low.reduce(predicate, seconds=parsed.timeout or 60.0, progress=_smaller)
