@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from irwidget.helion import private
 from irwidget.helion.bindings import ir
 from irwidget.helion.builder import Size
-from irwidget.helion.indexing import Index, ScalarIndex, SliceIndex, Subscript, TileIndex
+from irwidget.helion.indexing import Index, ScalarIndex, SliceIndex, Subscript, TensorIndex, TileIndex
 from irwidget.helion.symbols import expression
 from irwidget.helion.values import HostTensor
 
@@ -83,6 +83,8 @@ def _inside(emitter: Emitter, host: HostTensor, dim: int, index: Index) -> bool:
             return isinstance(size, int) and 0 <= position < size
         case SliceIndex(start=int(start)):
             return isinstance(size, int) and start + (index.valid - 1) * index.step < size
+        case TensorIndex():  # what reads or writes there keeps it inside
+            return True
         case _:
             return size == 1
 

@@ -39,19 +39,15 @@ def each_lane(
     write: Write,
     *,
     backwards: bool = False,
-    drop: bool = False,
 ) -> None:
-    """Run `write` for each lane of a tile that is inside its loops and unmasked.
-
-    With `drop`, not for those that an index tensor points outside of the tensor.
-    """
+    """Run `write` for each lane of a tile that is inside its loops, unmasked, and inside the tensor."""
     builder = emitter.builder
     lanes: list[ir.Value] = []
     met = not subscript.regular
 
     def nest(dim: int) -> None:
         if dim == len(subscript.shape):
-            _guarded(emitter, host, subscript, value, mask, lanes, write, drop)
+            _guarded(emitter, host, subscript, value, mask, lanes, write)
             return
         loop = scf.ForOp(builder.size(0), builder.size(subscript.shape[dim]), builder.size(1))
         with ir.InsertionPoint(loop.body):
@@ -73,7 +69,6 @@ def _guarded(
     mask: ir.Value | None,
     lanes: list[ir.Value],
     write: Write,
-    drop: bool,
 ) -> None:
     builder = emitter.builder
 
@@ -90,7 +85,7 @@ def _guarded(
         extra = builder.convert(_broadcast_extract(emitter, mask, lanes), builder.i1)
         inside = builder.conjunction(inside, extra)
     for dim, (_, index) in enumerate(subscript.memory):
-        if drop and isinstance(index, TensorIndex):
+        if isinstance(index, TensorIndex):
             low = builder.compare("ge", where[dim], builder.size(0))
             high = builder.compare("lt", where[dim], extent(emitter, host, dim))
             inside = builder.conjunction(inside, arith.andi(low, high))

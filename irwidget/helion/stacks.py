@@ -35,7 +35,7 @@ def load(emitter: Emitter, node: Any) -> ir.Value:
         memref.store(memref.load(stack.memory.value, [stack.position(where, lane)]), buffer, lanes)
 
     zero = builder.fill(builder.constant(0, element), stack.subscript.shape)
-    each_lane(emitter, stack.like, stack.subscript, zero, stack.mask(2), read, drop=True)
+    each_lane(emitter, stack.like, stack.subscript, zero, stack.mask(2), read)
     kind = builder.tensor_type(stack.subscript.shape, element)
     value = bufferization.to_tensor(kind, buffer, restrict=True, writable=True)
     wanted = emitter.shape_of(node)
@@ -50,7 +50,7 @@ def store(emitter: Emitter, node: Any, cast: Callable[[Emitter, HostTensor, Any,
         memref.store(element, stack.memory.value, [stack.position(where, lane)])
 
     value = cast(emitter, stack.like, node.args[2], stack.subscript)
-    each_lane(emitter, stack.like, stack.subscript, value, stack.mask(3), write, drop=True)
+    each_lane(emitter, stack.like, stack.subscript, value, stack.mask(3), write)
 
 
 class _Stack:
