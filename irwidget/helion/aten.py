@@ -322,14 +322,16 @@ def matmul(
     alpha: float = 1,
     beta: float = 1,
 ) -> tuple[ir.Value, torch.dtype]:
-    """`beta * bias + alpha * left @ right` for 2-d or batched operands, summed wide.
+    """`beta * bias + alpha * left @ right` for 2-d or batched operands, or one of each, summed wide.
 
     Operands are widened first: hardware sums half-precision products in f32,
     and torch-mlir crashes on int8 products.
     """
     wide = accumulation_dtype(result)
     a, b = ((cast(emitter, value, dtype, wide), wide) for value, dtype in (left, right))
-    batched = len(a[0].type.shape) == 3
+    batch = next((list(value.type.shape[:1]) for value, _ in (a, b) if len(value.type.shape) == 3), [])
+    a, b = ((emitter.builder.broadcast(value, [*batch, *value.type.shape[-2:]]), dtype) for value, dtype in (a, b))
+    batched = bool(batch)
     if bias is None:
         product = aten_call(emitter, aten.bmm.default if batched else aten.mm.default, a, b)
     else:

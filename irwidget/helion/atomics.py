@@ -40,6 +40,7 @@ def _atomic(name: str) -> Callable[[Emitter, Any], Any]:
         builder = emitter.builder
         host = require_host(emitter.value(node.args[0]))
         subscript = classify(emitter, host, node.args[1])
+        emitter.reach.note(emitter, host, subscript, masked=False)
         operands = node.args[2:4] if name == "atomic_cas" else node.args[2:3]
         values = [stored_value(emitter, host, operand, subscript) for operand in operands]
         old = _old_values(emitter, node, host, subscript)

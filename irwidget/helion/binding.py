@@ -22,6 +22,7 @@ from irwidget.helion.bound import Binding
 from irwidget.helion.configuration import Chosen
 from irwidget.helion.symbols import expression, static_value
 from irwidget.helion.triton import launches
+from irwidget.private_torch import pytree
 from irwidget.trace import Location
 
 LINES = 8
@@ -91,15 +92,27 @@ def check_arguments(kernel: Any, args: tuple[Any, ...]) -> None:
         raise UsageError(f"{name} does not take these {len(args)} arguments: {error}.{hint}") from error
     hints = inspect.get_annotations(kernel.fn, eval_str=False)
     for parameter, value in given.items():
+        value = value.value if isinstance(value, private.module("language").constexpr) else value
         tensor = hints.get(parameter) in (torch.Tensor, "torch.Tensor", "Tensor")
         if tensor and not isinstance(value, torch.Tensor):
             raise UsageError(f"{name} takes a tensor as {parameter}, not {kind(value)}.")
-        if isinstance(value, torch.Tensor) and value.layout != torch.strided:
-            layout = str(value.layout).removeprefix("torch.")
-            raise UsageError(f"{name} takes a dense tensor as {parameter}, not one of layout {layout}.")
+        for tensor in pytree.tree_leaves(value):
+            if isinstance(tensor, torch.Tensor) and (reason := _not_plain(tensor)):
+                raise UsageError(f"{name} takes a dense tensor as {parameter}, not {reason}.")
         default = signature.parameters[parameter].default
         if hints.get(parameter) in _NUMBERS and value is not default and not isinstance(value, _TAKEN_AS_NUMBERS):
             raise UsageError(f"{name} takes a number as {parameter}, not {kind(value)}.")
+
+
+def _not_plain(tensor: torch.Tensor) -> str:
+    """What a tensor is whose elements do not lie in memory as it says; empty for one whose do."""
+    if tensor.is_nested:
+        return "a nested one"
+    if tensor.layout != torch.strided:
+        return f"one of layout {str(tensor.layout).removeprefix('torch.')}"
+    if tensor.is_neg():
+        return "a view that is yet to be negated: pass tensor.resolve_neg()"
+    return "a view that is yet to be conjugated: pass tensor.resolve_conj()" if tensor.is_conj() else ""
 
 
 def kind(value: Any) -> str:
@@ -214,7 +227,7 @@ def _binding_error(kernel: Any, error: Exception) -> ExportError:
     """Say which line of the kernel Helion refuses, and why."""
     code = kernel.fn.__code__
     place = Location(code.co_filename, code.co_firstlineno)
-    message = _shortened(f"{type(error).__name__}: {error}".strip())
+    message = "\n".join([_shortened(f"{type(error).__name__}: {error}".strip()), *getattr(error, "__notes__", ())])
     location = getattr(error, "location", None)
     if location is not None and getattr(location, "lineno", None):
         place = Location(location.filename, location.lineno)

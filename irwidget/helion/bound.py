@@ -10,6 +10,7 @@ from typing import Any
 
 from irwidget.helion import private
 from irwidget.helion.configuration import Chosen
+from irwidget.trace import Diagnostic, Location
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,12 @@ class Binding:
     """What Helion has generated to call the kernel by, for each configuration that it was run in."""
     whole: dict[int, int] = field(default_factory=dict[int, int])
     """The extents of the blocks that are taken in several turns."""
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """What Helion has warned of so far."""
+        said = private.warnings(self.bound)
+        return tuple(Diagnostic("warning", message, Location(*place) if place else None) for message, place in said)
 
     @property
     def config(self) -> Any:

@@ -20,10 +20,11 @@ from irwidget.helion.bound import Binding
 from irwidget.helion.builder import DYNAMIC, Builder, Size
 from irwidget.helion.handlers import ANY_ATEN, Handler, handler_for
 from irwidget.helion.nodes import AtenImporter
+from irwidget.helion.reach import Reach
 from irwidget.helion.symbols import expression, static_value
 from irwidget.helion.values import Emission, HostScalar, HostTensor, TileLoop
 from irwidget.private_torch import OpOverload, storage_id
-from irwidget.trace import Diagnostic, Location, Node
+from irwidget.trace import Diagnostic, Location, Node, Severity
 
 CONFIGURATION = "helion.config"
 """The attribute of a module that has the configuration, as far as it says something."""
@@ -69,6 +70,7 @@ class Emitter:
         self.remarks: list[Diagnostic] = []
         """What is to be said of nodes that are lowered in another way than one may expect."""
         self.fused = False
+        self.reach = Reach()
         self._frames = [_Frame("host", self._kernel_location())]
         self._entry: ir.Block | None = None
         self._used_names: set[str] = set()
@@ -100,14 +102,19 @@ class Emitter:
             self.nodes,
             time.perf_counter() - started,
             self.importer.imported,
-            tuple(self.remarks),
+            (*self.remarks, *(Diagnostic("remark", rest, self._kernel_location()) for rest in self.reach.rests)),
             frozenset(self.importer.ops),
             self.fused,
+            self.reach.unproven,
         )
 
     def remark(self, message: str) -> None:
         """Say something of the node that is being emitted."""
-        said = Diagnostic("remark", message, self._frames[-1].location)
+        self.said("remark", message)
+
+    def said(self, severity: Severity, message: str) -> None:
+        """As `remark`, or as a warning."""
+        said = Diagnostic(severity, message, self._frames[-1].location)
         if said not in self.remarks:
             self.remarks.append(said)
 

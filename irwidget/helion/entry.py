@@ -114,11 +114,12 @@ class _HelionKernel(KernelBegun):
         if not recorded:
             raise UsageError(f"{self._binding.name} launches no Triton kernel")
         first = recorded[0]
-        said = {**first.options, **rest}
-        if said.pop("run", False):
+        given = {**first.options, **rest}
+        if given.pop("run", False):
             raise UsageError("run=True executes launches of Triton kernels; of a Helion kernel, low.run(*tensors) does")
-        trace = triton.lower(first.kernel, *first.arguments, to=to, run=options, grid=first.grid, **said)
-        trace = replace(trace, facts={**self._binding.facts, **trace.facts})
+        trace = triton.lower(first.kernel, *first.arguments, to=to, run=options, grid=first.grid, **given)
+        said = (*self._binding.warnings, *trace.diagnostics)
+        trace = replace(trace, facts={**self._binding.facts, **trace.facts}, diagnostics=said)
         return triton_lines.relocated(trace, first.file, self._binding.sources)
 
 

@@ -117,7 +117,7 @@ class HelionLowering:
         *tensors: Any,
         timeout: float = execute.TIMEOUT,
         opt_level: int = 2,
-        check_bounds: bool = False,
+        check_bounds: bool | None = None,
         config: Any = None,
     ) -> Any:
         """Run the module on the CPU inside Helion's generated host function. Returns what the kernel returns.
@@ -125,7 +125,8 @@ class HelionLowering:
         Without arguments, runs on those that the kernel was bound to. One bound with
         `static_shapes=False` takes other sizes, too, where no tile's shape depends
         on them. `opt_level` is LLVM's; 0 compiles ten times faster. With
-        `check_bounds`, every access of memory is checked to lie inside its buffer.
+        `check_bounds`, every access of memory is checked to lie inside its buffer;
+        where nothing is said, if some are not known to before they run.
         `config` is another configuration, for a module with `open_tiles`.
 
         Raises:
@@ -139,7 +140,8 @@ class HelionLowering:
                 "The module is made for one configuration: lower the kernel with open_tiles=True, "
                 "where it has tiles whose sizes a configuration says."
             )
-        program = replace(self.program(check_bounds=check_bounds), opt_level=opt_level)
+        checked = self.emission.unproven if check_bounds is None else check_bounds
+        program = replace(self.program(check_bounds=checked), opt_level=opt_level)
         return execute.run(program, self.binding, tensors or self.binding.arguments, timeout, config)
 
     def as_raw(self) -> HelionLowering:
@@ -310,6 +312,5 @@ def lowered(
         located = triton_lines.places(text, binding.sources)
         dumps = (device_ir, dump("to-triton", text, step=1, language="python", locations=located))
         steps = (*steps, Step("helion", "to_triton_code", "Triton"))
-    return Trace(
-        to, dumps, steps, tools=stages.versions(), name=binding.name, sources=binding.sources, facts=binding.facts
-    ), None
+    made = Trace(to, dumps, steps, tools=stages.versions(), name=binding.name, sources=binding.sources)
+    return replace(made, facts=binding.facts, diagnostics=binding.warnings), None

@@ -49,10 +49,12 @@ def _load(emitter: Emitter, node: Any) -> ir.Value:
     host = require_host(source)
     subscript = classify(emitter, host, node.args[1])
     jagged = any(loop.parent is not None for loop in ragged_loops(emitter, subscript.sizes).values())
+    viewed = subscript.regular and mask is None and not jagged
+    emitter.reach.note(emitter, host, subscript, masked=mask is not None, clamped=not viewed)
     if host.empty:  # MLIR has no view of what has no elements
         zero = emitter.builder.constant(0, emitter.builder.element(host.dtype))
         value = emitter.builder.fill(zero, subscript.shape)
-    elif subscript.regular and mask is None and not jagged:
+    elif viewed:
         value = _load_view(emitter, host, subscript)
     else:
         value = gather(emitter, host, subscript, None if mask is None else emitter.tensor(mask))
@@ -275,10 +277,11 @@ def _store(emitter: Emitter, node: Any) -> None:
     if isinstance(node.args[0], (list, tuple)):
         return stacks.store(emitter, node, stored_value)
     host = require_host(emitter.value(node.args[0]))
-    if host.empty:
-        return None
     subscript = classify(emitter, host, node.args[1])
     mask = node.args[3] if len(node.args) > 3 else None
+    emitter.reach.note(emitter, host, subscript, masked=mask is not None)
+    if host.empty:
+        return None
     value = stored_value(emitter, host, node.args[2], subscript)
     jagged = any(loop.parent is not None for loop in ragged_loops(emitter, subscript.sizes).values())
     if subscript.regular and mask is None and not jagged:
@@ -317,10 +320,11 @@ def _without_padding(emitter: Emitter, value: ir.Value, subscript: Subscript) ->
     own = list(value.type.shape)
     sizes = list(own)
     shift = len(subscript.shape) - len(own)
-    for position, dim in subscript.dims.items():
-        index, place = subscript.indices[position], dim - shift
-        if isinstance(index, SliceIndex) and place >= 0 and own[place] == 1 << (index.size - 1).bit_length():
-            sizes[place] = index.size
+    whole = [dim for position, dim in subscript.dims.items() if isinstance(subscript.indices[position], SliceIndex)]
+    pointed = [dim for index in subscript.indices if isinstance(index, TensorIndex) for dim in index.dims]
+    for dim in (*whole, *pointed):
+        if dim is not None and dim >= shift and own[dim - shift] == 1 << (subscript.shape[dim] - 1).bit_length():
+            sizes[dim - shift] = subscript.shape[dim]
     return value if sizes == own else emitter.builder.slice(value, [0] * len(own), sizes, sizes)
 
 

@@ -12,6 +12,7 @@ import importlib
 import inspect
 import logging
 import operator
+import re
 import sys
 import threading
 from collections.abc import Generator
@@ -273,7 +274,47 @@ def bind(kernel: Any, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]
     """The arguments as the kernel takes them, defaults filled in, and the kernel bound to them."""
     arguments = tuple(kernel.normalize_args(*arguments))
     isolated = getattr(kernel, "_bind_isolated", None)  # since Helion 1.5
-    return arguments, isolated(arguments) if isolated is not None else kernel.bind(arguments)
+    with _heard() as said:
+        try:
+            bound = isolated(arguments) if isolated is not None else kernel.bind(arguments)
+        except Exception as error:
+            for message, _ in said:
+                error.add_note(f"Before, Helion warned: {message}")
+            raise
+    setattr(bound, _WARNINGS, said)
+    return arguments, bound
+
+
+_WARNINGS = "irwidget_warnings"
+"""The attribute of a bound kernel that has what Helion warned of."""
+Warned = tuple[str, tuple[str, int] | None]
+"""A warning of Helion's, and the file and line that it is about, where it says them."""
+
+
+def warnings(bound: Any) -> list[Warned]:
+    """What Helion has warned of a bound kernel so far."""
+    return list(dict.fromkeys(getattr(bound, _WARNINGS, ())))
+
+
+@contextmanager
+def _heard() -> Generator[list[Warned]]:
+    """Take down what Helion warns of, which it would print."""
+    environment, sources = module("_compiler.compile_environment"), module("_compiler.source_location")
+    said: list[Warned] = []
+
+    def take_down(text: str, **_: Any) -> None:
+        place = sources.current_location()
+        known = getattr(place, "filename", None) and getattr(place, "lineno", None)
+        message = re.sub(r"^WARNING\[(\w+)\]", r"\1", text.partition("\nWhile processing:")[0].strip())
+        said.append((message, (place.filename, int(place.lineno)) if known else None))
+
+    with _patching:
+        before = vars(environment).get("print", print)
+        environment.print = take_down
+        try:
+            yield said
+        finally:
+            environment.print = before
 
 
 def host_function(bound: Any, config: Any) -> Any:
@@ -292,14 +333,16 @@ def triton_program(bound: Any, config: Any) -> str:
 def generating(bound: Any) -> Generator[None]:
     """While Helion generates code, which takes loops that cannot be flattened out of what a configuration may say.
 
-    They are put back: the same configuration is then refused when it is given again.
+    They are put back: the same configuration is then refused when it is given again. Warnings are taken down.
     """
     loops = bound.config_spec.flatten_loops
     kept = list(loops)
+    said: list[Warned] = []
     try:
-        with _limited_registers():
+        with _limited_registers(), _heard() as said:
             yield
     finally:
+        getattr(bound, _WARNINGS, []).extend(said)
         if len(loops) != len(kept):
             loops.clear()
             loops.extend(kept)

@@ -51,7 +51,7 @@ def run(binding: Binding, emission: Emission, aten: str, options: Options) -> tu
             *renumbered(trace.dumps[1:], len(BEFORE)),
         ),
         steps=(*BEFORE, *trace.steps),
-        diagnostics=(*trace.diagnostics, *emission.remarks, *remarks, *said),
+        diagnostics=(*binding.warnings, *trace.diagnostics, *emission.remarks, *remarks, *said),
         tools={**trace.tools, **versions()},
         facts={**binding.facts, **summaries(binding), **trace.facts},
     ), code

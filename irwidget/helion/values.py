@@ -101,3 +101,5 @@ class Emission:
     """The ops of the torch dialect in the module."""
     fused: bool = False
     """Whether nodes are ops of one `linalg.generic`."""
+    unproven: bool = False
+    """Whether some accesses of memory are not known to lie inside their tensors before they run."""

@@ -70,3 +70,20 @@ def test_tiles_that_do_not_fit_are_refused():
     """Triton refuses them, too."""
     with pytest.raises(UnsupportedError, match=r"shape \(4, 4\) does not broadcast to \(7, 4\)"):
         lower_kernel(to_whole_rows, (torch.randn(7, 15),), config={"block_sizes": [4, 4]})
+
+
+@helion.kernel(config=helion.Config(block_sizes=[1, 4]))
+def projected(x: torch.Tensor, weight: torch.Tensor, ones: torch.Tensor) -> torch.Tensor:
+    batch, rows, inner = weight.size(0), x.size(0), x.size(1)
+    out = torch.empty([batch, rows, weight.size(2)])
+    for heads, tile in hl.tile([batch, rows]):
+        out[heads, tile, :] = hl.dot(x[tile, :], weight[heads, :, :])
+        places = hl.arange(inner)
+        hl.store(ones, [places], torch.ones([inner]), extra_mask=places < 4)
+    return out
+
+
+def test_a_matrix_is_multiplied_with_each_of_several_and_a_tile_is_cut_to_the_positions_it_goes_to():
+    x, weight, ones = torch.randn(6, 5), torch.randn(3, 5, 7), torch.zeros(5)
+    torch.testing.assert_close(lower_kernel(projected, (x, weight, ones), dumps=False).run(opt_level=0), x @ weight)
+    assert ones.tolist() == [1, 1, 1, 1, 0]

@@ -10,10 +10,12 @@ import pytest
 import torch
 
 from irwidget.errors import ExportError, ToolError, UnsupportedError, UsageError
-from irwidget.helion import lower_kernel
+from irwidget.helion import lower, lower_kernel
+from irwidget.helion.binding import check_arguments
 from irwidget.helion.bindings import ir
 from irwidget.helion.handlers import _handlers
 from irwidget.private_torch import FakeTensorMode
+from irwidget.trace import Location
 from tests.helion import kernels_idioms as idioms
 from tests.helion import kernels_matmul as mm
 from tests.helion import kernels_pointwise as pw
@@ -73,6 +75,7 @@ def test_what_a_module_has_as_constants_may_not_be_others():
         with pytest.raises(UsageError) as raised:
             lowering.run(*changed, *given[len(changed) :])
         assert said in str(raised.value)
+    check_arguments(constants, ([x, x], "negated", 2, 3, hl.constexpr(0.5), torch.sin, None))
     found = lowering.run([x, x * 2], "negated", 2, 5, 0.25, torch.sin, None, opt_level=0)
     torch.testing.assert_close(found, -torch.sin(x * 7.25) * 2)
 
@@ -91,6 +94,7 @@ def test_a_function_is_the_one_that_it_was_made_for_by_what_it_computes():
 
 def test_arguments_that_are_no_tuple_swapped_or_too_few():
     lowering = lower_kernel(mm.matmul, (X, Y))
+    nested = torch.nested.nested_tensor([X, X[:3]], layout=torch.jagged)
     attempts = {
         "arguments are one tuple": lambda: lower_kernel(mm.matmul, X, Y),
         "a tuple of 2 is not a Helion kernel. The kernel comes first": lambda: lower_kernel((X, Y), mm.matmul),
@@ -102,6 +106,9 @@ def test_arguments_that_are_no_tuple_swapped_or_too_few():
         "'y'. They are in a tuple of their own: leave that out.": lambda: lowering.run((X, Y)),
         "'y'. They are in a list of their own: leave that out.": lambda: lower_kernel(mm.matmul, ([X, Y],)),
         "takes a dense tensor as x, not one of layout sparse_coo": lambda: lowering.run(X.to_sparse(), Y),
+        "as x, not a nested one.": lambda: lower_kernel(mm.matmul, (nested, Y)),
+        "as y, not a view that is yet to be negated": lambda: lowering.run(X, torch.complex(Y, Y).conj().imag),
+        "as y, not a view that is yet to be conjugated": lambda: lowering.run(X, torch.complex(Y, Y).conj()),
         "takes a tensor as y, not an object of type ndarray.": lambda: lower_kernel(mm.matmul, (X, Y.numpy())),
         "these are meta tensors": lambda: lowering.run(X.to("meta"), Y.to("meta")),
         "these are fake tensors": lambda: lowering.run(*map(FakeTensorMode().from_tensor, (X, Y))),
@@ -112,11 +119,58 @@ def test_arguments_that_are_no_tuple_swapped_or_too_few():
         assert said in str(raised.value)
 
 
-def test_an_access_outside_of_its_buffer_ends_a_checked_run():
+@helion.kernel(config=helion.Config(block_sizes=[4]))
+def picked(x: torch.Tensor, places: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    out = torch.empty([places.size(0)])
+    for rows in hl.tile(places.size(0)):
+        out[places[rows]] = x[rows] + bias[rows]
+    return out
+
+
+@pytest.mark.parametrize("static", [True, False])
+def test_what_reaches_outside_of_its_buffer_ends_a_run_and_is_said_before(static: bool):
+    kernel = helion.kernel(picked.fn, config=picked.configs[0], static_shapes=static)
+    x, places, bias = torch.arange(7.0), torch.tensor([4, 0, 1, 3, 2, 6, 5]), torch.ones(7)
+    fits = lower_kernel(kernel, (x, places, bias), dumps=False)
+    assert fits.diagnostics == ()
+    assert torch.equal(fits.run(opt_level=0)[places], x + 1)
+    short = lower_kernel(kernel, (x, places, bias[:6]), dumps=False)
+    (said,) = short.diagnostics
+    assert (said.severity, said.message) == ("warning", "dim 0 of bias is of 6, and this goes on to 7, past its end")
+    with pytest.raises(ToolError, match="node root_graph_0.load_1 reaches outside of a buffer"):
+        short.run(opt_level=0)
+    (said,) = lower_kernel(kernel, (x, places, torch.ones(9)), dumps=False).diagnostics
+    assert said.message == "of dim 0 of bias, of 9, the kernel takes the first 7: its loops end there"
+
+
+@helion.kernel(config=helion.Config(block_sizes=[4]))
+def warned(x: torch.Tensor) -> torch.Tensor:
+    wide = torch.sin(x)
+    out = torch.empty_like(x)
+    for rows in hl.tile(x.size(0)):
+        out[rows] = wide[rows] + 1
+    return out
+
+
+def test_what_helion_warns_of_is_kept_and_not_printed(capfd: pytest.CaptureFixture[str]):
+    x = torch.randn(6)
+    lowering = lower_kernel(warned, (x,), dumps=False)
+    triton = lower(warned, (x,), "helion_triton")
+    torch.testing.assert_close(lowering.run(opt_level=0), x.sin() + 1)
+    for (said,) in (lowering.diagnostics, triton.diagnostics):
+        assert said.severity == "warning"
+        assert said.message.startswith("TensorOperationInWrapper: A tensor operation")
+        assert said.location == Location(__file__, warned.fn.__code__.co_firstlineno + 2)
+    with pytest.raises(ExportError, match=r"IndexError[^$]*Before, Helion warned: TensorOperationInWrapper"):
+        lower_kernel(warned, (x.sum(),))
+    assert "WARNING" not in "".join(capfd.readouterr())
+
+
+def test_a_position_outside_of_its_buffer_ends_a_run():
     x, first = torch.ones(8), torch.ones(2)
     lowering = lower_kernel(past_the_end, (x, first))
     with pytest.raises(ToolError, match="outside of a buffer"):
-        lowering.run(check_bounds=True, opt_level=0)
+        lowering.run(opt_level=0)
 
 
 def test_ir_that_does_not_verify_names_the_node(monkeypatch: pytest.MonkeyPatch):
