@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from irwidget.errors import UnsupportedError
+from irwidget.helion import bounds
 from irwidget.helion.bindings import arith, ir, memref, tensor
 from irwidget.helion.dtypes import is_float
 from irwidget.helion.handlers import register_handler
@@ -40,7 +41,7 @@ def _atomic(name: str) -> Callable[[Emitter, Any], Any]:
         builder = emitter.builder
         host = require_host(emitter.value(node.args[0]))
         subscript = classify(emitter, host, node.args[1])
-        emitter.reach.note(emitter, host, subscript, masked=False)
+        bounds.note(emitter, host, subscript, masked=False)
         operands = node.args[2:4] if name == "atomic_cas" else node.args[2:3]
         values = [stored_value(emitter, host, operand, subscript) for operand in operands]
         old = _old_values(emitter, node, host, subscript)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from irwidget.errors import UnsupportedError
-from irwidget.helion import stacks
+from irwidget.helion import bounds, stacks
 from irwidget.helion.aten import cast
 from irwidget.helion.bindings import arith, bufferization, ir, memref, tensor
 from irwidget.helion.builder import DYNAMIC, Size, at_run_time, broadcast_dims, static
@@ -50,7 +50,7 @@ def _load(emitter: Emitter, node: Any) -> ir.Value:
     subscript = classify(emitter, host, node.args[1])
     jagged = any(loop.parent is not None for loop in ragged_loops(emitter, subscript.sizes).values())
     viewed = subscript.regular and mask is None and not jagged
-    emitter.reach.note(emitter, host, subscript, masked=mask is not None, clamped=not viewed)
+    bounds.note(emitter, host, subscript, masked=mask is not None, clamped=not viewed)
     if host.empty:  # MLIR has no view of what has no elements
         zero = emitter.builder.constant(0, emitter.builder.element(host.dtype))
         value = emitter.builder.fill(zero, subscript.shape)
@@ -279,7 +279,7 @@ def _store(emitter: Emitter, node: Any) -> None:
     host = require_host(emitter.value(node.args[0]))
     subscript = classify(emitter, host, node.args[1])
     mask = node.args[3] if len(node.args) > 3 else None
-    emitter.reach.note(emitter, host, subscript, masked=mask is not None)
+    bounds.note(emitter, host, subscript, masked=mask is not None)
     if host.empty:
         return None
     value = stored_value(emitter, host, node.args[2], subscript)
