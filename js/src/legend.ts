@@ -24,6 +24,7 @@ export function cost(
   table: () => void,
 ): readonly HTMLElement[] {
   const all = milliseconds(timeline.seconds);
+  const some = timeline.timed < count ? ` (${timeline.timed} timed)` : "";
   const sorted = h(
     "button",
     {
@@ -36,7 +37,7 @@ export function cost(
     "By time",
   );
   return [
-    h("span", {}, `${plural(count, "pass", "passes")}${all ? `, ${all}` : ""}`),
+    h("span", {}, `${plural(count, "pass", "passes")}${all ? `, ${all}${some}` : ""}`),
     ...(all ? [sorted] : []),
     h(
       "button",

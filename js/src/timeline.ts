@@ -56,6 +56,11 @@ export class Timeline {
     return this.trace.stages.reduce((sum, { seconds }) => sum + seconds, 0);
   }
 
+  /** Passes of which the time is known. */
+  get timed(): number {
+    return this.trace.stages.slice(1).filter(({ seconds }) => seconds > 0).length;
+  }
+
   rows(hits: readonly number[]): Row[] {
     const { stages, failure, verdict } = this.trace;
     const all = this.seconds;

@@ -303,8 +303,9 @@ def test_lines_whose_source_is_not_here_are_linked_and_say_where_they_are_from(s
     """Debug information of IR and logs: the file is named, without its folder in machine IR, and not read."""
     texts = {"mir": MACHINE, "x86asm": ASSEMBLY}
     places = {language: debug_lines.lines(language, text) for language, text in texts.items()}
-    dumps = [dump(one, texts[one], step=0, language=one, locations=places[one]) for one in texts]
-    page = shown(Trace("x86asm", tuple(dumps)))
+    dumps = [dump(one, texts[one], step=0, language=one, locations=places[one]) for one in ("mir", "mir", "x86asm")]
+    page = shown(Trace("x86asm", (*dumps[:2], dataclasses.replace(dumps[2], seconds=0.05))))
+    assert page.view.get_by_text("2 passes, 50 ms (1 timed)").is_visible()
     assert "4 of 6 lines linked by their source line" in page.status()
     assert page.view.locator(".irw-source").count() == 0
     page.put_cursor(1, "addl")
