@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from irwidget.frontends.decompositions_bytes import value_of, wide
-from irwidget.frontends.decompositions_unsigned import How
+from irwidget.frontends.decompositions_kinds import COMPARISONS, How
 
 aten: Any = torch.ops.aten
 
@@ -65,10 +65,7 @@ def _compared(operator: Any) -> How:
     return _is_filled, lambda x, number: operator(x, float(number)) if _is_filled(x, number) else NotImplemented
 
 
-IN_ALL = {
-    operator: _compared(operator)
-    for operator in (getattr(aten, name).Scalar for name in ("lt", "le", "gt", "ge", "eq", "ne"))
-}
+IN_ALL = {operator: _compared(operator) for operator in COMPARISONS}
 """By operator: whether it is taken apart, and how."""
 IN_STABLEHLO: dict[Any, How] = {
     **IN_ALL,

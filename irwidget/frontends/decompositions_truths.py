@@ -6,42 +6,9 @@ from typing import Any
 
 import torch
 
-from irwidget.frontends.decompositions_bytes import value_of
-from irwidget.frontends.decompositions_unsigned import How
+from irwidget.frontends.decompositions_kinds import COMPARISONS, How, in_32_bits, is_truth, number
 
 aten: Any = torch.ops.aten
-
-
-def is_truth(x: Any, *_: Any, **__: Any) -> bool:
-    """Whether a tensor, or a node of a graph that stands for one, has elements of bool."""
-    value = value_of(x)
-    return isinstance(value, torch.Tensor) and value.dtype == torch.bool
-
-
-def _all_truths(*given: Any, **_: Any) -> bool:
-    """Of the tensors; there is one at least."""
-    tensors = [one for one in map(value_of, given) if isinstance(one, torch.Tensor)]
-    return bool(tensors) and all(map(is_truth, tensors))
-
-
-def _as_truths(found: Any) -> Any:
-    """Results that are numbers of 32 bits as truths; places have 64."""
-    if isinstance(found, tuple | list):
-        return tuple(map(_as_truths, found))
-    return found != 0 if found.dtype == torch.int32 else found
-
-
-def _in_32_bits(operator: Any) -> How:
-    def made(*given: Any, **named: Any) -> Any:
-        if not _all_truths(*given):
-            return NotImplemented
-        return _as_truths(operator(*(_number(one) for one in given), **named))
-
-    return _all_truths, made
-
-
-def _number(x: Any) -> Any:
-    return x.to(torch.int32) if isinstance(x, torch.Tensor) else x
 
 
 def _is_sum(x: Any, *_: Any, dtype: Any = None, **__: Any) -> bool:
@@ -69,15 +36,15 @@ def _clamp(x: Any, least: Any = None, most: Any = None) -> Any:
     return aten.clamp.default(x.to(kind), least, most)
 
 
-def _is_beyond(x: Any, number: Any) -> bool:
-    return is_truth(x) and number not in (0, 1)
+def _is_beyond(x: Any, other: Any) -> bool:
+    return is_truth(x) and other not in (0, 1)
 
 
 def _compared(operator: Any) -> How:
     """With a number that is no truth; StableHLO's is then true."""
 
-    def made(x: Any, number: Any) -> Any:
-        return operator(x.to(torch.result_type(x, number)), number) if _is_beyond(x, number) else NotImplemented
+    def made(x: Any, other: Any) -> Any:
+        return operator(x.to(torch.result_type(x, other)), other) if _is_beyond(x, other) else NotImplemented
 
     return _is_beyond, made
 
@@ -87,13 +54,13 @@ def _divided(x: Any, y: Any) -> Any:
 
 
 def _padded(x: Any, sizes: Any, value: Any = 0) -> Any:
-    return aten.constant_pad_nd.default(_number(x), sizes, int(value != 0)) != 0 if is_truth(x) else NotImplemented
+    return aten.constant_pad_nd.default(number(x), sizes, int(value != 0)) != 0 if is_truth(x) else NotImplemented
 
 
 IN_ALL: dict[Any, How] = {
     **{operator: _sum(operator) for operator in (aten.sum.default, aten.sum.dim_IntList)},
     aten.clamp.default: (is_truth, _clamp),
-    aten.clamp.Tensor: _in_32_bits(aten.clamp.Tensor),
+    aten.clamp.Tensor: in_32_bits(aten.clamp.Tensor, torch.bool),
 }
 """By operator: whether it is taken apart, and how."""
 _REDUCED = (aten.max.dim, aten.min.dim, aten.amax.default, aten.amin.default, aten.add.Tensor)
@@ -103,17 +70,14 @@ _ORDERED = (
 )
 IN_TOSA: dict[Any, How] = {
     **IN_ALL,
-    **{operator: _in_32_bits(operator) for operator in (*_ORDERED, *_REDUCED)},
+    **{operator: in_32_bits(operator, torch.bool) for operator in (*_ORDERED, *_REDUCED)},
     **dict.fromkeys((aten.div.Scalar, aten.div.Tensor), (is_truth, _divided)),
     aten.constant_pad_nd.default: (is_truth, _padded),
 }
 """The same."""
 IN_STABLEHLO: dict[Any, How] = {
     **IN_ALL,
-    **{operator: _in_32_bits(operator) for operator in _REDUCED},
-    **{
-        operator: _compared(operator)
-        for operator in (getattr(aten, name).Scalar for name in ("lt", "le", "gt", "ge", "eq", "ne"))
-    },
+    **{operator: in_32_bits(operator, torch.bool) for operator in _REDUCED},
+    **{operator: _compared(operator) for operator in COMPARISONS},
 }
 """The same."""

@@ -11,52 +11,14 @@ from typing import Any
 import torch
 
 from irwidget.frontends.decompositions_bytes import value_of, wide
+from irwidget.frontends.decompositions_kinds import How, all_of, in_32_bits, is_byte, narrowed
 
 aten: Any = torch.ops.aten
 prims: Any = torch.ops.prims
-How = tuple[Callable[..., bool], Callable[..., Any]]
-"""Whether an operator is taken apart for some arguments, and how."""
 _FEW_BITS = (torch.uint8, torch.int8, torch.bool)
 _LARGEST = 127
 """Of a byte with a sign."""
-
-
-def is_byte(x: Any, *_: Any, **__: Any) -> bool:
-    """Whether a tensor, or a node of a graph that stands for one, has elements of uint8."""
-    value = value_of(x)
-    return isinstance(value, torch.Tensor) and value.dtype == torch.uint8
-
-
-def _all_bytes(*given: Any, **_: Any) -> bool:
-    """Of the tensors; there is one at least."""
-    tensors = [one for one in map(value_of, given) if isinstance(one, torch.Tensor)]
-    return bool(tensors) and all(map(is_byte, tensors))
-
-
-def _narrowed(found: Any) -> Any:
-    """The results that are numbers of 32 bits as bytes; places have 64."""
-    if isinstance(found, tuple | list):
-        return tuple(map(_narrowed, found))
-    return found.to(torch.uint8) if found.dtype == torch.int32 else found
-
-
-def _wide(given: tuple[Any, ...], named: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    def widened(one: Any) -> Any:
-        return wide(one) if isinstance(one, torch.Tensor) else one
-
-    return list(map(widened, given)), {name: widened(one) for name, one in named.items()}
-
-
-def _in_32_bits(operator: Any) -> How:
-    """Computed of int32; what comes of it are bytes, or places."""
-
-    def made(*given: Any, **named: Any) -> Any:
-        if not _all_bytes(*given):
-            return NotImplemented
-        args, kwargs = _wide(given, named)
-        return _narrowed(operator(*args, **kwargs))
-
-    return _all_bytes, made
+_all_bytes = all_of(torch.uint8)
 
 
 def _summed(operator: Any) -> How:
@@ -149,7 +111,11 @@ def _full_like(x: Any, number: Any, *, dtype: Any = None, **how: Any) -> Any:
 
 def _chosen(condition: Any, x: Any, y: Any) -> Any:
     """As numbers of 32 bits, which constants among them may have."""
-    return _narrowed(aten.where.self(condition, wide(x), wide(y))) if _is_choice(condition, x, y) else NotImplemented
+    return (
+        narrowed(aten.where.self(condition, wide(x), wide(y)), torch.uint8)
+        if _is_choice(condition, x, y)
+        else NotImplemented
+    )
 
 
 def _is_choice(_: Any, x: Any, y: Any) -> bool:
@@ -182,7 +148,7 @@ _ORDERED = (
 IN_LINALG: dict[Any, How] = {
     aten.reciprocal.default: _as_float(aten.reciprocal.default),
     **{operator: _as_float(operator) for operator in (aten.atan2.default, aten.copysign.Tensor)},
-    aten.clamp.Tensor: _in_32_bits(aten.clamp.Tensor),
+    aten.clamp.Tensor: in_32_bits(aten.clamp.Tensor, torch.uint8),
     aten.constant_pad_nd.default: (_is_padded_high, _padded),
     **{operator: _whether(operator) for operator in (aten.any.dim, aten.all.dim)},
 }
@@ -190,7 +156,7 @@ IN_LINALG: dict[Any, How] = {
 IN_TOSA: dict[Any, How] = {
     **IN_LINALG,
     **{function.default: _as_float(function.default) for function in _FUNCTIONS},
-    **{operator: _in_32_bits(operator) for operator in _ORDERED},
+    **{operator: in_32_bits(operator, torch.uint8) for operator in _ORDERED},
     aten.pow.Tensor_Scalar: _as_float(aten.pow.Tensor_Scalar, _is_power),
     aten.signbit.default: (is_byte, _is_negative),
     aten.cumsum.default: _summed(aten.cumsum.default),

@@ -19,7 +19,7 @@ from irwidget.frontends import (
     decompositions_unsigned,
 )
 from irwidget.frontends.decompositions_bytes import either, held, value_of, wide
-from irwidget.frontends.decompositions_unsigned import How, is_byte
+from irwidget.frontends.decompositions_kinds import How, is_byte, is_truth
 
 aten: Any = torch.ops.aten
 
@@ -172,13 +172,9 @@ _PRODUCTS = (aten.prod.default, aten.prod.dim_int)
 _SUMS = (aten.sum.default, aten.sum.dim_IntList)
 
 
-def _is_truth(x: Any, *_: Any, **__: Any) -> bool:
-    return value_of(x).dtype == torch.bool
-
-
 def _scatter_add(x: Any, dim: int, index: Any, values: Any) -> Any:
     """Of truths: a count of them."""
-    if not _is_truth(x):
+    if not is_truth(x):
         return NotImplemented
     return aten.scatter_add.default(x.to(torch.int32), dim, index, values.to(torch.int32)) != 0
 
@@ -190,7 +186,7 @@ def _index_put(takes: Callable[..., bool]) -> Callable[..., Any]:
         if not takes(x, indices, values, accumulate):
             return NotImplemented
         made = aten.index_put.default(_as_numbers(x), indices, _as_numbers(values), accumulate)
-        return made != 0 if _is_truth(x) else made.to(x.dtype)
+        return made != 0 if is_truth(x) else made.to(x.dtype)
 
     return made
 
@@ -340,7 +336,7 @@ _TABLE: dict[Any, Callable[..., Any]] = {
 }
 _TAKES: dict[Any, Callable[..., bool]] = {
     **dict.fromkeys(_SORTS, _is_unsigned),
-    aten.scatter_add.default: _is_truth,
+    aten.scatter_add.default: is_truth,
     aten.scatter_reduce.two: _is_mean_of_integers,
     aten.logcumsumexp.default: _is_short,
     **dict.fromkeys(_INDEX_PUTS, _adds_truths),

@@ -2,7 +2,7 @@
 
 import type { Analysis } from "./analysis";
 import type { Compare } from "./compare";
-import { comparable, type Stage, type Trace } from "./dumps";
+import { comparable, type Dumps, type Stage, type Trace } from "./dumps";
 import { h, plural, thousands } from "./dom";
 import { absent, summary } from "./panels";
 
@@ -14,19 +14,24 @@ export function statusOf(analysis: Analysis, compare: Compare, left: Stage, righ
     : mode === "alone"
       ? plural(right.lines.length, "line")
       : mode === "linked"
-        ? linked(left, right)
+        ? linked(analysis.dumps, left, right)
         : summary(compare.changes, compare.renumbered, analysis.follows(left, right));
   return [said, arriving(trace)];
 }
 
 /** What there is to say of two languages, which are not compared line by line. */
-function linked(left: Stage, right: Stage): string {
-  const known = right.places?.reduce((sum, place) => sum + (place >= 0 ? 1 : 0), 0) ?? 0;
-  const total = right.lines.length;
+function linked({ places }: Dumps, left: Stage, right: Stage): string {
+  const source = (place: number): string => `${places[place]!.file}:${places[place]!.line}`;
+  const known = (stage: Stage): number[] => [...new Set(stage.places ?? [])].filter((place) => place >= 0);
+  const others = new Set(known(left).map(source));
+  const shared = new Set(known(right).filter((place) => others.has(source(place))));
+  const common = right.places?.reduce((sum, place) => sum + (shared.has(place) ? 1 : 0), 0) ?? 0;
   const tied =
-    known > 0
-      ? `${thousands(known)} of ${plural(total, "line")} linked by their source line`
-      : "no line of it knows its source line";
+    common > 0
+      ? `${thousands(common)} of ${plural(right.lines.length, "line")} linked by their source line`
+      : right.places
+        ? "no source line in common"
+        : "no line of it knows its source line";
   return `${left.language} → ${right.language}: another language, not diffed; ${tied}`;
 }
 

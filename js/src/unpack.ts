@@ -169,11 +169,15 @@ export class Unpacker {
       this.places.push({ file: this.files[number]!, line: line![i]!, column: column![i]! });
   }
 
-  /** The number of a file among the sources. LLVM's machine IR leaves out the folder that its IR and assembly name. */
+  /**
+   * The number of a file among the sources. LLVM's machine IR leaves out the folder that its IR and assembly name: such
+   * names are one file in the log of one compilation, where no other file is called so.
+   */
   private sourceOf(name: string): number {
     const known = this.sources.findIndex(({ file }) => file === name);
     if (known >= 0) return known;
-    const same = ({ file }: Source): boolean => file.endsWith(`/${name}`) || name.endsWith(`/${file}`);
+    const same = ({ file, text }: Source): boolean =>
+      this.traces.length === 1 && text === null && (file.endsWith(`/${name}`) || name.endsWith(`/${file}`));
     const [alike, ...others] = this.sources.filter(same);
     if (!alike || others.length > 0) return this.sources.push({ file: name, text: null }) - 1;
     const number = this.sources.indexOf(alike);

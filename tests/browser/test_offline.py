@@ -299,12 +299,16 @@ MACHINE = "bb.0:\n  $eax = ADD32rr $eax, $edi, debug-location !5; a.c:3:5\n  RET
 ASSEMBLY = '\t.file\t0 "/home/me" "a.c"\nf:\n\t.loc\t0 4 1\n\tretq\n\t.loc\t0 3 5\n\taddl\t%edi, %eax\n'
 
 
+def from_lines(text: str):
+    """A dump with the places that its debug information names."""
+    language = "mir" if "debug-location" in text else "x86asm"
+    return dump(language, text, step=0, language=language, locations=debug_lines.lines(language, text))
+
+
 def test_lines_whose_source_is_not_here_are_linked_and_say_where_they_are_from(shown):
     """Debug information of IR and logs: the file is named, without its folder in machine IR, and not read."""
-    texts = {"mir": MACHINE, "x86asm": ASSEMBLY}
-    places = {language: debug_lines.lines(language, text) for language, text in texts.items()}
-    dumps = [dump(one, texts[one], step=0, language=one, locations=places[one]) for one in ("mir", "mir", "x86asm")]
-    page = shown(Trace("x86asm", (*dumps[:2], dataclasses.replace(dumps[2], seconds=0.05))))
+    begin, machine, assembly = (from_lines(one) for one in (MACHINE, MACHINE, ASSEMBLY))
+    page = shown(Trace("x86asm", (begin, machine, dataclasses.replace(assembly, seconds=0.05))))
     assert page.view.get_by_text("2 passes, 50 ms (1 timed)").is_visible()
     assert "4 of 6 lines linked by their source line" in page.status()
     assert page.view.locator(".irw-source").count() == 0
@@ -315,6 +319,15 @@ def test_lines_whose_source_is_not_here_are_linked_and_say_where_they_are_from(s
     assert [".loc" in line for line in sides[1]] == [True, False]
     page.put_cursor(1, "f:")
     assert "From" not in page.status()
+
+
+def test_lines_of_other_sources_are_not_said_to_be_linked(shown):
+    """Of two compilations a name without its folder may be another file."""
+    other = MACHINE.replace("a.c:3", "a.c:8").replace("a.c:4", "a.c:9")
+    page = shown(Trace("x86asm", (from_lines(other), from_lines(ASSEMBLY))))
+    assert "no source line in common" in page.status()
+    two = [Trace("x86asm", (from_lines(MACHINE), from_lines(ASSEMBLY)), name=name) for name in ("one", "two")]
+    assert "no source line in common" in shown(*two).status()
 
 
 def test_blame_names_the_pass_and_goes_there(shown, trace):

@@ -1,0 +1,69 @@
+"""Operators of which all tensors have one narrow dtype, computed of integers of 32 bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+
+from irwidget.frontends.decompositions_bytes import value_of, wide
+
+aten: Any = torch.ops.aten
+How = tuple[Callable[..., bool], Callable[..., Any]]
+"""Whether an operator is taken apart for some arguments, and how."""
+COMPARISONS = tuple(getattr(aten, name).Scalar for name in ("lt", "le", "gt", "ge", "eq", "ne"))
+"""With a number."""
+
+
+def is_byte(x: Any, *_: Any, **__: Any) -> bool:
+    """Whether a tensor, or a node of a graph that stands for one, has elements of uint8."""
+    return _has(torch.uint8, x)
+
+
+def is_truth(x: Any, *_: Any, **__: Any) -> bool:
+    """The same of bool."""
+    return _has(torch.bool, x)
+
+
+def _has(kind: torch.dtype, x: Any) -> bool:
+    value = value_of(x)
+    return isinstance(value, torch.Tensor) and value.dtype == kind
+
+
+def all_of(kind: torch.dtype) -> Callable[..., bool]:
+    """Whether all tensors that are given, one at least, are of a dtype."""
+
+    def takes(*given: Any, **_: Any) -> bool:
+        tensors = [one for one in given if isinstance(value_of(one), torch.Tensor)]
+        return bool(tensors) and all(_has(kind, one) for one in tensors)
+
+    return takes
+
+
+def in_32_bits(operator: Any, kind: torch.dtype) -> How:
+    """Computed of int32 where all tensors are of a dtype; results that are no places have it again."""
+    takes = all_of(kind)
+
+    def made(*given: Any, **named: Any) -> Any:
+        if not takes(*given):
+            return NotImplemented
+        found = operator(*map(number, given), **{name: number(one) for name, one in named.items()})
+        return narrowed(found, kind)
+
+    return takes, made
+
+
+def number(x: Any) -> Any:
+    """A tensor of bytes or truths as one of int32; others as they are."""
+    return x.to(torch.int32) if isinstance(x, torch.Tensor) and x.dtype == torch.bool else wide(x)
+
+
+def narrowed(found: Any, kind: torch.dtype) -> Any:
+    """Results of 32 bits as those of a dtype; places have 64."""
+    if isinstance(found, tuple | list):
+        return tuple(map(partial(narrowed, kind=kind), found))
+    if found.dtype != torch.int32:
+        return found
+    return found != 0 if kind == torch.bool else found.to(kind)
