@@ -49,7 +49,7 @@ def in_32_bits(operator: Any, kind: torch.dtype) -> How:
     def made(*given: Any, **named: Any) -> Any:
         if not takes(*given):
             return NotImplemented
-        found = operator(*map(number, given), **{name: number(one) for name, one in named.items()})
+        found = operator(*map(number, given), **named)
         return narrowed(found, kind)
 
     return takes, made
