@@ -78,6 +78,8 @@ class PassDiff(base.BundledView):
     rail = traitlets.Bool(None, allow_none=True).tag(sync=True)
     """Show the list of passes as a narrow rail; None: where there is little room."""
 
+    columns = traitlets.List(traitlets.Int()).tag(sync=True)
+    """Stages shown side by side, linked by source line, instead of the diff; -1: the source. Empty: the diff."""
     ops = traitlets.Bool(False).tag(sync=True)
     """Show the operations beside the panes: what the pass did to them, their tree, their graph."""
     notes = traitlets.List().tag(sync=True)
@@ -146,6 +148,14 @@ class PassDiff(base.BundledView):
             raise UsageError(f"There is no stage {value}: this lowering has the stages 0 to {count - 1}.")
         return value % count
 
+    @traitlets.validate("columns")
+    def _shown_together(self, proposal: Any) -> list[int]:
+        last = len(self.traces[self.trace].dumps) - 1
+        for stage in proposal.value:
+            if not -1 <= stage <= last:
+                raise UsageError(f"There is no column {stage}: there are the stages 0 to {last}, and -1, the source.")
+        return list(proposal.value)
+
     @traitlets.validate("trace", "against")
     def _which(self, proposal: Any) -> int:
         value = int(proposal.value)
@@ -167,7 +177,7 @@ class PassDiff(base.BundledView):
         traces = (*self.traces[:trace], opened, *self.traces[trace + 1 :])
         self._show_instead(traces)
         with self.hold_sync():
-            self.trace, self.left, self.right = trace, max(stage - 1, 0), stage
+            self.trace, self.left, self.right, self.columns = trace, max(stage - 1, 0), stage, []
 
     def why_copies(self, trace: int, stage: int) -> bytes:
         """Why operands got buffers of their own in a stage of one-shot-bufferize, as JSON. Raises IRWidgetError."""
@@ -183,6 +193,8 @@ class PassDiff(base.BundledView):
                 setattr(self, name, getattr(before, name))
             if _named(self.traces) != _named(before.traces[: len(self.traces)]):
                 return
+            if max(before.columns, default=-1) < len(self.traces[self.trace].dumps):
+                self.columns = before.columns
             if len(self.traces) == 1 and before._packed and len(before._packed) <= MOST_BEFORE:
                 self._before, self.last = before._packed, True
             if (before.left, before.right) != opening(before.traces[before.trace]) and before.trace < len(self.traces):
@@ -294,7 +306,7 @@ class PassDiff(base.BundledView):
             raise base.Omitted(f"The notebook keeps lowerings of up to {fallbacks.LARGE:,} lines")
         state = {name: getattr(self, name) for name in _plain()}
         data = self._packed or pack(self.traces)
-        state |= {"graph": None, "last": False, "editable": False, **self._written()}
+        state |= {"columns": self.columns, "graph": None, "last": False, "editable": False, **self._written()}
         return [{"bundle": self._code, "state": state, "data": data}]
 
     def page(self) -> bytes:

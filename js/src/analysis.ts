@@ -27,6 +27,7 @@ export class Analysis {
   private readonly segmentsOf = new WeakMap<Int32Array, Segment[]>();
   private readonly blanksOf = new WeakMap<Int32Array, Int32Array>();
   private readonly countsOf = new WeakMap<Int32Array, Map<string, number>>();
+  private readonly fromOf = new WeakMap<Int32Array, Map<string, number[]>>();
   private readonly docs = new WeakMap<Int32Array, Doc>();
   private readonly ids = new WeakMap<Int32Array, number>();
   private readonly diffs = new Map<string, Hunk[]>();
@@ -63,6 +64,30 @@ export class Analysis {
     let segments = this.segmentsOf.get(stage.lines);
     if (!segments) this.segmentsOf.set(stage.lines, (segments = cut(stage.lines, this.symbolOf)));
     return segments;
+  }
+
+  /** The function of a stage with this name, or all of it where no name is given. */
+  partOf(stage: Stage, symbol: string): Segment {
+    if (!symbol) return { name: "", from: 0, to: stage.lines.length };
+    return this.segments(stage).find(({ name }) => name === symbol) ?? { name: "", from: 0, to: 0 };
+  }
+
+  /** The lines of a stage that came from a line of a file of the source, in order. */
+  from({ places }: Stage, file: number, line: number): readonly number[] {
+    if (!places) return [];
+    let known = this.fromOf.get(places);
+    if (!known) {
+      this.fromOf.set(places, (known = new Map()));
+      for (let i = 0; i < places.length; i++) {
+        const place = this.dumps.places[places[i]!];
+        if (!place) continue;
+        const key = `${place.file}:${place.line}`;
+        const lines = known.get(key);
+        if (lines) lines.push(i);
+        else known.set(key, [i]);
+      }
+    }
+    return known.get(`${file}:${line}`) ?? [];
   }
 
   /** The lines with renumbered names blanked, as numbers of their own. */

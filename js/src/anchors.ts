@@ -40,6 +40,8 @@ const [STILL, SETTLING] = [3, 24];
 export class Anchors {
   /** What was put in its place last, and where the reader had put it. */
   private last: { readonly anchor: Anchor; readonly origin: Origin } | null = null;
+  /** How far the pane was scrolled when it was left there: it may have been too short to go all the way. */
+  private settled = -1;
   /** Whether it is held there, because heights are not known yet. */
   private holding = false;
   private turn = 0;
@@ -59,8 +61,10 @@ export class Anchors {
   }
 
   private top(pane: Pane): Origin | null {
-    if (this.last && (this.holding || this.stands(this.last.anchor))) return this.last.origin;
-    if (pane.view.scrollDOM.scrollTop < LINE) return null;
+    const { scrollTop } = pane.view.scrollDOM;
+    if (this.last && (this.holding || scrollTop === this.settled || this.stands(this.last.anchor)))
+      return this.last.origin;
+    if (scrollTop < LINE) return null;
     const top = this.at(pane);
     return top && { stage: this.of.stage(top.spot), line: top.spot.line, offset: top.offset };
   }
@@ -112,9 +116,14 @@ export class Anchors {
       if (turn !== this.turn) return;
       still = this.adjusted(anchor) ? 0 : still + 1;
       if (frames > 0 && still < STILL) requestAnimationFrame(() => settle(frames - 1));
-      else this.holding = false;
+      else this.settle();
     };
     requestAnimationFrame(() => settle(SETTLING));
+  }
+
+  private settle(): void {
+    this.holding = false;
+    this.settled = this.of.panes[1].view.scrollDOM.scrollTop;
   }
 
   private scroll({ spot, offset }: Anchor): void {
@@ -145,6 +154,7 @@ export class Anchors {
   release(): void {
     this.turn++;
     this.last = null;
+    this.settled = -1;
     this.holding = false;
   }
 }

@@ -164,7 +164,8 @@ export class Compare {
     this.pair = pair;
     if (!unchanged) this.open.clear();
     this.change = -1;
-    this.ranges = [this.range(pair.left, pair.symbol), this.range(pair.right, pair.symbol)];
+    const { analysis } = this;
+    this.ranges = [analysis.partOf(pair.left, pair.symbol), analysis.partOf(pair.right, pair.symbol)];
     if (!pair.symbol) this.ranges[0] = this.analysis.beside(pair.left, pair.right);
     this.hunks = this.mode === "split" || this.mode === "unified" ? this.diff(pair) : [];
     this.draw(true);
@@ -201,12 +202,6 @@ export class Compare {
   /** The stage that a line is of. */
   stage({ side }: Spot): Stage {
     return this.pair![side];
-  }
-
-  /** The function of a stage that is shown, or all. */
-  private range(stage: Stage, symbol: string): Segment {
-    if (!symbol) return { name: "", from: 0, to: stage.lines.length };
-    return this.analysis.segments(stage).find(({ name }) => name === symbol) ?? { name: "", from: 0, to: 0 };
   }
 
   private diff(pair: Pair): readonly Hunk[] {
@@ -288,7 +283,7 @@ export class Compare {
       label: side === "both" ? `From ${pair.titles[0]} to ${pair.titles[1]}` : pair.titles[side === "left" ? 0 : 1],
       wrap: pair.wrap,
       source: known ? source : undefined,
-      tied: this.mode === "linked",
+      tied: this.mode === "linked" ? source : undefined,
       note: note && ((line: number) => note(place(line))),
       blame:
         blame &&

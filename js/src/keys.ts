@@ -44,6 +44,13 @@ function listKey(viewer: Viewer, event: KeyboardEvent): boolean {
   return false;
 }
 
+/** Keys that mean nothing where dumps are shown as columns. */
+const OF_A_DIFF = new Set(["n", "p", "b", "s", "w", "z", "a", "d", "u", "[", "l", "L", "m"]);
+
+function inColumns(viewer: Viewer): () => void {
+  return () => viewer.say("Columns show dumps as they are; k leads back to the diff");
+}
+
 function letter(viewer: Viewer, key: string): boolean {
   const { store, compare } = viewer;
   const actions: Readonly<Record<string, () => void>> = {
@@ -64,6 +71,7 @@ function letter(viewer: Viewer, key: string): boolean {
     l: () => viewer.pin(),
     L: () => viewer.pin(),
     r: () => viewer.passes.toggleRail(),
+    k: () => viewer.linked.toggle(),
     o: () => store.set({ ops: !store.get("ops") }),
     e: () => viewer.costTable(),
     m: () => viewer.note(),
@@ -71,7 +79,7 @@ function letter(viewer: Viewer, key: string): boolean {
     t: () => store.set({ by_time: !store.get("by_time") }),
     "?": () => viewer.dialogs.help(),
   };
-  const action = actions[key];
+  const action = store.get("columns")?.length && OF_A_DIFF.has(key) ? inColumns(viewer) : actions[key];
   action?.();
   return action !== undefined;
 }

@@ -42,6 +42,8 @@ export interface State {
   by_time: boolean;
   /** Show the list of passes as a narrow rail; null: where there is little room. */
   rail: boolean | null;
+  /** Dumps shown side by side instead of the diff, linked by source line; -1: the source. Absent or empty: the diff. */
+  columns?: readonly number[];
   /** Whether the operations are shown beside the panes. */
   ops: boolean;
   /** What the reader has written on lines. */
@@ -68,6 +70,7 @@ const KEYS: readonly (keyof State)[] = [
   "passes",
   "by_time",
   "rail",
+  "columns",
   "ops",
   "notes",
   "experiments",

@@ -37,8 +37,8 @@ export interface Content {
   readonly source?: ((line: number) => number) | undefined;
   /** For each line what is written on it, or ""; absent where nothing is written on any. */
   readonly note?: ((line: number) => string) | undefined;
-  /** Whether lines have the colour of the line of the source that they came from. */
-  readonly tied?: boolean;
+  /** For each line, the line of the user's source whose colour it has, or 0; absent where lines have none. */
+  readonly tied?: ((line: number) => number) | undefined;
 }
 
 export interface Hooks {
@@ -264,7 +264,7 @@ export class Pane {
   }
 
   private tie(line: number): string {
-    const from = this.content?.tied ? (this.content.source?.(line) ?? 0) : 0;
+    const from = this.content?.tied?.(line) ?? 0;
     return from > 0 ? tieOf(from) : "";
   }
 

@@ -152,6 +152,7 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["i", "the passes inside a step of LLVM, one by one"],
   ["d u", "definition, next use of the name at the cursor"],
   ["o", "operations: what the pass did to them, tree, graph"],
+  ["k", "columns: the source and dumps side by side, linked by source line"],
   ["c", "operation counts"],
   ["Tab", "list → left → right → source"],
   ["r", "the list of passes as a narrow rail"],

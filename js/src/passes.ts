@@ -89,7 +89,7 @@ export class Passes {
   }
 
   private get narrow(): boolean {
-    return this.store.get("rail") ?? !this.roomy;
+    return this.store.get("rail") ?? (!this.roomy || (this.store.get("columns")?.length ?? 0) > 0);
   }
 
   toggleRail(): void {

@@ -1,24 +1,32 @@
-/** The user's source beside the IR, and which lines of a stage came from which of its lines. */
+/** The user's source beside the IR. */
 
-import type { Dumps, Place, Stage } from "./dumps";
-import { h } from "./dom";
+import type { Dumps, Place } from "./dumps";
+import { h, plural } from "./dom";
 import { alone } from "./alignment";
 import { NO_MARKS } from "./overlay";
 import { Pane } from "./pane";
 import { docOf } from "./doc";
 
+export interface SourceHooks {
+  /** A line was chosen, counted from 1. */
+  readonly chosen: (file: number, line: number) => void;
+  readonly scrolled?: () => void;
+  /** Whether lines that something came from have a colour each. */
+  readonly tied?: boolean;
+}
+
 export class SourcePane {
   readonly element: HTMLElement;
-  private readonly pane: Pane;
+  readonly pane: Pane;
   private readonly title = h("div", { class: "irw-source-title" });
   private texts: readonly (string[] | null)[] = [];
-  private file = -1;
+  file = -1;
   private quiet = false;
 
   constructor(
     private dumps: Dumps,
     root: Document | ShadowRoot,
-    chosen: (file: number, line: number) => void,
+    private readonly hooks: SourceHooks,
   ) {
     this.element = h("div", { class: "irw-source" }, this.title);
     this.pane = new Pane(this.element, root, {
@@ -26,9 +34,9 @@ export class SourcePane {
       doc: () => docOf(this.texts[this.file] ?? []),
       unfold: () => undefined,
       blamed: () => undefined,
-      scrolled: () => undefined,
+      scrolled: () => hooks.scrolled?.(),
       moved: (_, line) => {
-        if (!this.quiet) chosen(this.file, line + 1);
+        if (!this.quiet) hooks.chosen(this.file, line + 1);
       },
     });
   }
@@ -50,30 +58,37 @@ export class SourcePane {
     this.file = file;
     this.title.textContent = shortName(this.dumps.sources[file]!.file);
     const lines = Int32Array.from({ length: this.texts[file]!.length }, (_, i) => i);
-    this.pane.show({ column: alone(lines, 0), language: "python", label: "Source", wrap: false }, NO_MARKS);
+    const used = this.linesUsed(file);
+    const tied = this.hooks.tied ? (row: number) => (used.has(row + 1) ? row + 1 : 0) : undefined;
+    this.pane.show({ column: alone(lines, 0), language: "python", label: "Source", wrap: false, tied }, NO_MARKS);
+  }
+
+  /** The lines of a file that something came from. */
+  private linesUsed(file: number): Set<number> {
+    return new Set(this.dumps.places.flatMap((place) => (place.file === file ? [place.line] : [])));
+  }
+
+  /** How many lines of the file something came from. */
+  get said(): string {
+    const lines = this.texts[this.file]?.length ?? 0;
+    return `${this.linesUsed(this.file).size} of ${plural(lines, "line")} linked`;
+  }
+
+  /** Show another file, where its text is here. */
+  show(file: number): void {
+    if (this.texts[file] != null && file !== this.file) this.open(file);
   }
 
   /** Mark a line of the source, or none. Whether its text is here. */
   mark(place: Place | undefined): boolean {
     const here = place !== undefined && this.texts[place.file] != null;
-    if (here && place.file !== this.file) this.open(place.file);
+    if (here) this.show(place.file);
     this.pane.mark({ ...NO_MARKS, linked: new Set(here ? [place.line - 1] : []) });
     if (!here) return false;
     this.quiet = true;
     this.pane.reveal(place.line - 1);
     this.quiet = false;
     return true;
-  }
-
-  /** The lines of a stage that came from a source line. */
-  linesOf(stage: Stage, file: number, line: number): Set<number> {
-    const places = new Set<number>();
-    for (const [i, place] of this.dumps.places.entries()) if (place.file === file && place.line === line) places.add(i);
-    const lines = new Set<number>();
-    stage.places?.forEach((place, i) => {
-      if (places.has(place)) lines.add(i);
-    });
-    return lines;
   }
 
   get focused(): boolean {

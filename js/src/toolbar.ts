@@ -3,6 +3,9 @@
 import { h, OWN_KEYS } from "./dom";
 import type { State, Store } from "./model";
 
+/** What is said of a diff, and means nothing of columns. */
+const OF_A_DIFF: ReadonlySet<string> = new Set(["layout", "ignore_renumbering", "fold", "wrap", "blame"]);
+
 type Switch = "ops" | "ignore_renumbering" | "wrap" | "fold" | "blame" | "search_case" | "search_word" | "search_regex";
 
 export interface ToolbarHooks {
@@ -11,6 +14,7 @@ export interface ToolbarHooks {
   readonly search: (step: 1 | -1) => void;
   readonly copy: () => void;
   readonly save: () => void;
+  readonly columns: () => void;
   readonly link: () => void;
   readonly notes: () => void;
   /** Open the view as a page of its own; absent where nobody can make one. */
@@ -31,7 +35,7 @@ export class Toolbar {
   /** Compares with the run of the cell before this one. */
   readonly last: HTMLButtonElement;
   private readonly notes: HTMLButtonElement;
-  private readonly switches = new Map<Switch | "layout", HTMLButtonElement>();
+  private readonly switches = new Map<Switch | "layout" | "columns", HTMLButtonElement>();
 
   constructor(
     private readonly store: Store,
@@ -87,6 +91,7 @@ export class Toolbar {
       this.switch("fold", "Fold", "Hide equal lines far from a change (z)"),
       this.switch("wrap", "Wrap", "Wrap long lines (w)"),
       this.switch("blame", "Blame", "Which pass last changed each line (a)"),
+      this.toggle("columns", "Columns", "Source and dumps side by side, linked by source line (k)", hooks.columns),
       this.switch("ops", "Ops", "Operations: what the pass did to them, their tree and graph (o)"),
       this.button("Copy", "Copy the dump on the right", hooks.copy),
       this.button("Save", "Download the dump on the right", hooks.save),
@@ -100,9 +105,11 @@ export class Toolbar {
 
   draw(): void {
     const { store } = this;
+    const columns = (store.get("columns") ?? []).length > 0;
     for (const [name, button] of this.switches) {
-      const pressed = name === "layout" ? this.hooks.unified() : store.get(name);
+      const pressed = name === "layout" ? this.hooks.unified() : name === "columns" ? columns : store.get(name);
       button.setAttribute("aria-pressed", String(pressed));
+      button.disabled = columns && OF_A_DIFF.has(name);
     }
     const notes = store.get("notes")?.length ?? 0;
     this.notes.textContent = notes > 0 ? `Notes (${notes})` : "Notes";
@@ -158,7 +165,12 @@ export class Toolbar {
     return this.toggle(name, text, title, () => this.store.set({ [name]: !this.store.get(name) }));
   }
 
-  private toggle(name: Switch | "layout", text: string, title: string, click: () => void): HTMLButtonElement {
+  private toggle(
+    name: Switch | "layout" | "columns",
+    text: string,
+    title: string,
+    click: () => void,
+  ): HTMLButtonElement {
     const button = this.button(text, title, click);
     this.switches.set(name, button);
     return button;

@@ -36,7 +36,7 @@ export class Tracing {
     private readonly shown: TracingView,
     root: Document | ShadowRoot,
   ) {
-    this.source = new SourcePane(analysis.dumps, root, (file, line) => this.fromSource(file, line));
+    this.source = new SourcePane(analysis.dumps, root, { chosen: (file, line) => this.fromSource(file, line) });
     this.blames = new Blames(analysis);
   }
 
@@ -63,7 +63,7 @@ export class Tracing {
     if (elsewhere !== this.elsewhere) this.shown.say(elsewhere);
     this.elsewhere = elsewhere;
     const tied = place && compare.mode === "linked";
-    const of = (stage: Stage): Set<number> => (tied ? this.source.linesOf(stage, place.file, place.line) : new Set());
+    const of = (stage: Stage): Set<number> => new Set(tied ? this.analysis.from(stage, place.file, place.line) : []);
     compare.naming.link({ left: of(left), right: of(right) });
   }
 
@@ -73,13 +73,13 @@ export class Tracing {
 
   private fromSource(file: number, line: number): void {
     const { compare, left: before, right: after } = this.shown;
-    const [left, right] = [this.source.linesOf(before, file, line), this.source.linesOf(after, file, line)];
-    compare.naming.link({ left, right });
-    const first = right.values().next().value ?? -1;
-    if (first >= 0) compare.reveal({ side: "right", line: first }, "center");
-    else if (left.size > 0) compare.reveal({ side: "left", line: left.values().next().value! }, "center");
+    const left = this.analysis.from(before, file, line);
+    const right = this.analysis.from(after, file, line);
+    compare.naming.link({ left: new Set(left), right: new Set(right) });
+    if (right.length > 0) compare.reveal({ side: "right", line: right[0]! }, "center");
+    else if (left.length > 0) compare.reveal({ side: "left", line: left[0]! }, "center");
     const none = after.ready ? `no location in ${after.label}` : absent(after, after);
-    this.shown.say(`Line ${line}: ${right.size > 0 ? `${plural(right.size, "line")} of ${after.label}` : none}`);
+    this.shown.say(`Line ${line}: ${right.length > 0 ? `${plural(right.length, "line")} of ${after.label}` : none}`);
   }
 
   /** What the gutters say of each line; what is not known yet is drawn once it is. */

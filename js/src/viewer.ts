@@ -14,6 +14,7 @@ import { Experiments } from "./experiments/main";
 import { Reducing } from "./reducing/main";
 import { Inside } from "./inside";
 import { onKey } from "./keys";
+import { LinkedColumns } from "./linked/main";
 import { Passes } from "./passes";
 import { type Changes, type Model, Store } from "./model";
 import { files, type Painter, painterOf } from "./files";
@@ -21,6 +22,7 @@ import { mounted, type View } from "./mount";
 import { Ops, type Shown as OpsShown } from "./ops/main";
 import { type NotedLine, Notes } from "./notes";
 import { facts, failure, operations, title } from "./panels";
+import type { Query } from "./query";
 import { type Reader, Search } from "./searching";
 import { coming, statusOf } from "./status";
 import style from "./style.css?inline";
@@ -66,6 +68,7 @@ export class Viewer implements View {
   private readonly reducing: Reducing;
   readonly dialogs = new Dialogs(() => this.element);
   private readonly notes: Notes;
+  readonly linked: LinkedColumns;
   private readonly ops: Ops;
 
   constructor(
@@ -83,6 +86,7 @@ export class Viewer implements View {
     this.toolbar = new Toolbar(this.store, {
       unified: () => this.unified,
       search: (step) => this.nextHit(step),
+      columns: () => this.linked.toggle(),
       link: () => void this.beyond.copyLink(),
       notes: () => this.note(),
       tab: this.asker && (() => void this.beyond.openTab()),
@@ -101,7 +105,8 @@ export class Viewer implements View {
     this.experiments = new Experiments(model, this.store, root, this);
     this.reducing = new Reducing(model, (text) => this.say(text));
     this.operations = h("details", { class: "irw-counts", toggle: () => this.drawOperations() });
-    this.main = h("div", { class: "irw-main" }, this.titles);
+    this.linked = new LinkedColumns(this.store, this, root);
+    this.main = h("div", { class: "irw-main" }, this.titles, this.linked.element);
     this.ops = new Ops({
       reveal: (side, line) => void this.compare.reveal({ side, line }, "center"),
       open: this.dialogs.open,
@@ -253,6 +258,7 @@ export class Viewer implements View {
   private async changed(keys: Changes): Promise<void> {
     if (this.closed) return;
     if (keys.has("experiments") && this.analysis) this.experiments.changed();
+    if (keys.has("right") && !keys.has("columns")) this.linked.put(this.store.get("right"));
     if (keys.has("data")) return this.open(); // also while the first dumps are being read: they are not all of it
     if (!this.analysis) return;
     if ((keys.has("trace") || keys.has("against")) && this.choice.moved()) this.fillTimeline();
@@ -281,6 +287,7 @@ export class Viewer implements View {
     this.toolbar.symbols([...names], store.get("symbol"));
     this.toolbar.draw();
     this.drawPanes();
+    this.linked.draw();
     this.search();
     this.drawStatus();
     this.drawOperations();
@@ -318,6 +325,7 @@ export class Viewer implements View {
     });
     const { mode } = this.compare;
     this.titles.dataset["mode"] = mode;
+    this.titles.dataset["layout"] = this.unified ? "unified" : "split";
     this.toolbar.last.hidden = !(this.asker && this.model.get("last") && this.analysis.dumps.traces.length === 1);
     const of = this.apart ? [nameOf(this.choice.leftTrace), nameOf(this.trace)] : ["", ""];
     this.titles.replaceChildren(
@@ -333,6 +341,7 @@ export class Viewer implements View {
   }
 
   private drawStatus(): void {
+    if (this.linked.on) return this.status.replaceChildren(h("span", {}, this.linked.said));
     const { compare, left, right } = this;
     const [said, rest] = statusOf(this.analysis, compare, left, right, this.trace);
     const all = [said!, this.ops.sentence(this.opsShown), rest!];
@@ -374,6 +383,7 @@ export class Viewer implements View {
     this.found.update(this.analysis, this.trace);
     this.toolbar.say(this.found.said(this.reader));
     this.compare.naming.set({ query: this.found.query });
+    this.linked.draw();
     this.passes.draw();
   }
 
@@ -387,7 +397,14 @@ export class Viewer implements View {
     const hit = this.found.next(this.reader, step);
     if (!hit) return;
     if (hit.stage !== this.store.get("right")) this.choose(hit.stage, "both");
-    queueMicrotask(() => this.compare.reveal({ side: "right", line: hit.line }, "cursor"));
+    queueMicrotask(() => {
+      this.compare.reveal({ side: "right", line: hit.line }, "cursor");
+      this.linked.reveal(this.right, hit.line);
+    });
+  }
+
+  get query(): Query {
+    return this.found.query;
   }
 
   // Places
@@ -466,6 +483,7 @@ export class Viewer implements View {
     this.experiments.end();
     this.reducing.end();
     this.asker?.close();
+    this.linked.destroy();
     this.compare?.destroy();
     this.tracing?.close();
   }

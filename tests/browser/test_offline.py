@@ -295,6 +295,35 @@ def test_source_and_ir_are_linked_both_ways(shown, trace):
     assert not any("linalg.matmul" in line for line in linked)
 
 
+def test_columns_show_what_came_from_a_line_at_every_level(shown, trace):
+    page = shown(trace)
+    page.view.locator(".irw-list").focus()
+    page.press("k")
+    page.view.locator(".irw-linked-head").first.wait_for()
+    page.view.get_by_role("button", name="Another column").click()
+    page.view.get_by_label("Column 2", exact=True).select_option("0")
+    page.view.get_by_label("Column 3", exact=True).select_option("10")
+    columns = page.view.locator(".irw-column")
+    heads = [head.locator("select").input_value() for head in page.view.locator(".irw-linked-head").all()]
+    assert heads == ["-1", "0", "10"]
+    columns.nth(0).locator(".cm-line", has_text="relu").click()
+    stages = [trace.dumps[int(head)] for head in heads[1:]]
+    expected = [
+        [line for line, at in zip(one.text.splitlines(), one.locations, strict=True) if at and at.line == 4]
+        for one in stages
+    ]
+    assert all(expected)
+    counts = [f"{len(lines)} of {one.name}" for lines, one in zip(expected, stages, strict=True)]
+    assert f"Line 4: {', '.join(counts)}" in page.status()
+    for column, lines in zip([columns.nth(1), columns.nth(2)], expected, strict=True):
+        seen = [text.strip() for text in column.locator(".irw-linked").all_inner_texts()]
+        assert seen
+        assert set(seen) <= {line.strip() for line in lines}
+    page.view.locator(".irw-list").focus()
+    page.press("k")
+    assert page.view.locator(".irw-title").first.is_visible()
+
+
 MACHINE = "bb.0:\n  $eax = ADD32rr $eax, $edi, debug-location !5; a.c:3:5\n  RET64 $eax, debug-location !6; a.c:4:1\n"
 ASSEMBLY = '\t.file\t0 "/home/me" "a.c"\nf:\n\t.loc\t0 4 1\n\tretq\n\t.loc\t0 3 5\n\taddl\t%edi, %eax\n'
 

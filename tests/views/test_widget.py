@@ -253,7 +253,18 @@ def test_running_a_cell_again_keeps_options_and_pass():
     assert (again.wrap, again.query, again.search_regex, again.layout_mode, again.passes) == (
         True, "x", True, "unified", "p",
     )  # fmt: skip
+    again.columns = [-1, 0, 3]
+    assert views.show([two("net", "a\n", "b\n", "c\n", "d\n")], key="again").columns == [-1, 0, 3]
+    assert views.show([two("net", "a\n", "b\n", "c\n")], key="again").columns == [], "there is no such stage now"
+    again = views.show([two("net", "a\n", "B\n", "c\n", "D\n")], key="again")
+    again.columns = [0, 1]
+    with pytest.raises(UsageError, match="There is no column 4: there are the stages 0 to 3, and -1, the source"):
+        again.columns = [0, 4]
+    assert again.columns == [0, 1]
+    assert again.saved()[0]["state"]["columns"] == [0, 1]
+    again.right, again.left, again.wrap = 1, 0, True
     other = views.show([two("other", "a\n", "B\n", "c\n", "D\n")], key="again")
+    assert other.columns == []
     assert (other.left, other.right, other.wrap) == (2, 3, True), "options are the reader's, the pass is the program's"
 
 

@@ -105,6 +105,17 @@ test("other passes are shown at the same place, and the way back leads to where 
   expect(top(compare)).toEqual(before);
 });
 
+test("the place is not lost over a text that is too short for it", async () => {
+  const { compare, show, pair } = await shown();
+  const before = await scrolled(compare);
+  const { left, right } = pair();
+  const short = lowering(same, less, more, same.slice(0, 3)).traces[0]!.stages[3]!;
+  await show({ left: short, right: short });
+  expect(compare.panes[1].view.scrollDOM.scrollTop).toBe(0);
+  await show({ left, right });
+  expect(top(compare)).toEqual(before);
+});
+
 test("where the reader has scrolled meanwhile is his place", async () => {
   const { compare, show } = await shown();
   await scrolled(compare);
