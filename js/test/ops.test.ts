@@ -121,6 +121,15 @@ describe("what a pass did", () => {
     expect(types).toBe("(f32) -> f32");
   });
 
+  it("takes the signature of a function for its type", () => {
+    const types = (line: string): string => parsed(line).types;
+    expect(
+      types("  func.func private @f(%arg0: tensor<2x3xf32>, %arg1: i1) -> (f32, i1) attributes {a = 1 : i32} {"),
+    ).toBe("(tensor<2x3xf32>, i1) -> (f32, i1)");
+    expect(types('llvm.func @"a b"(!llvm.ptr, ...) -> i32')).toBe("(!llvm.ptr, ...) -> i32");
+    expect(types("  %0 = func.call @g(%1) : (f32) -> f32")).toBe("(f32) -> f32");
+  });
+
   const said = (before: string[], after: string[], name?: string): string => {
     const { analysis, compared: pair } = compared(before, after, name);
     return sentence(analysis, pair);
@@ -203,6 +212,10 @@ describe("what a dump costs", () => {
     expect(cost(...reduce).flops).toBe(8 * 16);
     expect(cost(...reduce.map((line) => line.replace("8x16", "?x16"))).flops, "8 is known from the other").toBe(8 * 16);
     expect(cost(...reduce.map((line) => line.replaceAll("16", "?"))).flops).toBe(null);
+    const named = ["#map = affine_map<(d0, d1) -> (d0, d1)>", "#map1 = affine_map<(d0, d1) -> (d0)>"];
+    const aliased = reduce.map((line) => line.replace(maps, "indexing_maps = [#map, #map1]"));
+    expect(cost(...named, ...aliased).flops).toBe(8 * 16);
+    expect(cost(...aliased).flops, "maps that are written nowhere").toBe(null);
     expect(cost("  %0 = torch.aten.mm %a, %b : f32").flops, "of a dialect that is not known").toBe(null);
   });
 });

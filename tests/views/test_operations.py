@@ -106,6 +106,7 @@ def test_costs_are_said_while_the_text_has_them(trace, said):
     flops = {dump.name: one["cost"]["flops"] for dump, one in zip(trace.dumps, said, strict=True)}
     product = 2 * 8 * 16 * 4
     assert flops["convert-linalg-to-loops"] == product + 2 * 8 * 4 + 1  # and the function that is called
+    assert flops["inline"] == flops["convert-linalg-to-loops"]
     assert flops["input"] is None  # it calls a function
     assert flops["convert-scf-to-cf"] is None
     names = [dump.name for dump in trace.dumps]

@@ -110,6 +110,12 @@ function short(text: string): string {
   return text.length > 60 ? `${text.slice(0, 57)}…` : text;
 }
 
+/** The signature of a function, names of its arguments apart; "" of another operation. */
+function signature(line: string): string {
+  const found = /^\s*(?:\w+\.)?func\b[^@]*@(?:"[^"]*"|[\w$.-]+)(\(.*?)(?: attributes \{.*)?$/.exec(line)?.[1] ?? "";
+  return found.replace(/%[\w$.-]+: /g, "");
+}
+
 /** The attributes of an operation and its types, as far as its line has them. */
 export function parsed(line: string): { attributes: Map<string, string>; types: string } {
   const attributes = new Map<string, string>();
@@ -132,7 +138,7 @@ export function parsed(line: string): { attributes: Map<string, string>; types: 
       }
     } else if (depth === 0 && letter === ":" && /\s/.test(line[at + 1] ?? "")) types = line.slice(at + 1).trim();
   }
-  return { attributes, types: types.replace(/\s*\{$/, "") };
+  return { attributes, types: (types || signature(line)).replace(/\s*\{$/, "") };
 }
 
 /** Where a string that begins at a place ends. */

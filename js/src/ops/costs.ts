@@ -66,13 +66,15 @@ export function costOf(analysis: Analysis, stage: Stage): Cost | null {
 }
 
 function flopsOf(analysis: Analysis, stage: Stage, ops: readonly Op[]): number | null {
-  const text = (op: Op): string => analysis.text(stage.lines[op.line]!);
+  const text = (line: number): string => analysis.text(stage.lines[line]!);
+  const maps = aliases(stage.lines.length, text);
   const constants = new Map<string, number>();
   /** How often each operation runs when its function does. */
   const times: number[] = [];
   let flops = 0;
   for (const [number, op] of ops.entries()) {
-    const line = text(op);
+    const line =
+      op.name === "linalg.generic" ? text(op.line).replace(ALIAS, (name) => maps.get(name) ?? name) : text(op.line);
     const constant = /^\s*(%[\w$.-]+) = arith\.constant (-?\d+) : (?:index|i\d+)$/.exec(line);
     if (constant) constants.set(constant[1]!, Number(constant[2]));
     if (op.symbol) constants.clear();
@@ -85,6 +87,18 @@ function flopsOf(analysis: Analysis, stage: Stage, ops: readonly Op[]): number |
     if (Number.isNaN(flops)) return null;
   }
   return flops;
+}
+
+const ALIAS = /#[\w$.-]+/g;
+
+/** The affine maps that are written once, above the module, by name. */
+function aliases(lines: number, text: (line: number) => string): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  for (let line = 0; line < lines; line++) {
+    const [, name, map] = /^(#[\w$.-]+) = (affine_map<.*>)\s*$/.exec(text(line)) ?? [];
+    if (name) found.set(name, map!);
+  }
+  return found;
 }
 
 /** How often what is inside of an operation runs when it does; NaN where the text does not say it. */
