@@ -88,7 +88,8 @@ def _said(error: IRWidgetError) -> str:
 def _of_file(error: BaseException) -> str:
     """An error of the file itself, as --json has it."""
     if isinstance(error, SystemExit):
-        said = SystemExit(f"the file ended by sys.exit({error.code!r})")
+        how = "os._exit" if isinstance(error, files.Left) else "sys.exit"
+        said = SystemExit(f"the file ended by {how}({error.code!r})")
         return _as_data(said, "What it had made by then is not lowered: leave that out where irwidget runs it")
     return _as_data(error, "This is an error of the file itself: mend the line that is named before this")
 

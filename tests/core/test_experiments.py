@@ -80,6 +80,11 @@ def test_values_that_the_text_leaves_out_are_not_made_up(model):
     again = irwidget.lower(model, torch.randn(2, 4), to="linalg_on_tensors_mlir").edit(20).run(check=True)
     assert again.check.state == "not checked"
     assert "leaves out the values" in again.check.reason
+    assert "ran without values" not in irwidget.compare(again.results["original"], again).summary
+    tosa = irwidget.lower(model, torch.randn(2, 4), to="tosa_mlir")
+    said = "the right one ran without values, which its passes may look at"
+    assert said in irwidget.compare(tosa, tosa.edit(0).run()).summary
+    assert said not in irwidget.compare(tosa, tosa.edit(-1).run()).summary
 
 
 @pytest.mark.parametrize("other", [None, "module {}", {"nvptx": "a lowering"}])
@@ -231,7 +236,14 @@ def test_a_step_that_cannot_be_begun_in_its_middle_is_named():
     once, again = (low.edit(0).run() for _ in range(2))
     assert [dump.text for dump in once.dumps] == [dump.text for dump in again.dumps]
     assert '.file\t1 "irwidget-input.mlir"' in once.text, "and no folder of ours, another one in each run"
-    assert {place.file for dump in once.dumps for place in dump.locations or () if place} == {"irwidget-input.mlir"}
+    assert once.text != low.text
+    compared = irwidget.compare(low, once)
+    assert {pair.state for pair in compared.passes} == {"same"}, "also where only debug information is another"
+    assert "results are the same; the lines that debug information names are not compared" in compared.summary
+    lines, operations = (compared.costs[name] for name in ("lines", "operations"))
+    assert lines[0] == lines[1] < len(once.text.splitlines())
+    assert operations[0] == operations[1]
+    assert {place.file for dump in once.dumps[1:] for place in dump.locations or () if place} == {"irwidget-input.mlir"}
     ttgir = irwidget.lower(add_kernel, "*fp32", "*fp32", "*fp32", "i32", 128, to="triton_gpu_ir", arch="sm_80")
     for start in (2, 12, 30):
         compared = irwidget.compare(ttgir, ttgir.edit(start).run())
@@ -394,3 +406,22 @@ def test_values_that_texts_leave_out_are_not_called_the_same():
         assert comparison.summary.endswith("are not compared; values that texts leave out are not compared")
         assert irwidget.compare(ours[to], theirs[to]).ends_the_same is False
         assert irwidget.compare(ours[to], again[to]).ends_the_same is True
+
+
+def test_dumps_that_tools_go_on_from_can_be_edited_those_before_objects_not():
+    pytest.importorskip("helion")
+    from tests.helion import kernels_pointwise as pw
+
+    low = irwidget.lower(pw.add, torch.randn(8), torch.randn(8), to="helion_mlir")
+    names = [dump.name for dump in low.dumps]
+    first = names.index("import")
+    said = r"Nothing goes on from the text of dump 0 \(device-ir\): normalise nodes was done on objects. Dumps from 2 "
+    with pytest.raises(UsageError, match=said):
+        low.edit(0)
+    again = low.edit(first + 1).run()
+    assert again.name.endswith(": without readable names")
+    assert [dump.text for dump in again.dumps] == [dump.text for dump in low.dumps[first + 1 : -1]]
+    assert [pair.state for pair in irwidget.compare(low, again).passes[-2:]] == ["same", "only left"]
+    last = low.edit(-1).run()
+    assert irwidget.compare(low, last).summary.endswith("; the results are the same"), "as its parser writes it or not"
+    assert low.edit(-1, low.text.replace("arith.addf", "arith.mulf")).run().text != low.text
