@@ -117,7 +117,7 @@ def runs(one: Planned) -> bool:
 
 
 def _takes_text(trace: Trace, index: int) -> None:
-    """Raise UsageError where what comes after a dump is not run on text, but for what comes at the very end."""
+    """Raise UsageError where no tool runs on text what comes after a dump, unless that comes at the very end."""
     dump = trace.dumps[index]
     unfinished = {one.step for one in trace.dumps[index + 1 :]} | ({trace.failure.step} if trace.failure else set())
     left = [number for number in range(len(trace.steps)) if number > dump.step or number in unfinished]
@@ -126,10 +126,10 @@ def _takes_text(trace: Trace, index: int) -> None:
     if not blocked and (not lost or dump.language in ("mlir", "llvm")):
         return
     first = max((i for i, one in enumerate(trace.dumps) if one.step <= max(blocked)), default=0) if blocked else 0
-    said = f"Nothing goes on from the text of dump {index} ({dump.name}): {trace.steps[lost[0]]} was done on objects. "
+    said = f"Nothing goes on from dump {index} ({dump.name}): no tool here runs {trace.steps[lost[0]]} on text. "
     if first > index:
         raise UsageError(f"{said}Dumps from {first} ({trace.dumps[first].name}) on can be edited")
-    raise UsageError(f"{said}The program itself can be edited: low.edit(source=...)")
+    raise UsageError(f"{said}A %%lower cell that it was made in can be edited: low.edit(source=...)")
 
 
 def _is_run(trace: Trace, number: int) -> bool:

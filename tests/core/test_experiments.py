@@ -144,6 +144,7 @@ def test_llvm_ir_is_edited_too():
     new = low.edit(0, LLVM.replace("sub i32 %a, %b", "mul i32 %a, 8")).run()
     assert "shl i32 %a, 3" in new.text
     assert irwidget.compare(low, new).costs["operations"] == (2, 2)
+    assert "without values" not in irwidget.compare(low, new).summary
 
 
 def test_text_after_which_nothing_runs_is_read_all_the_same():
@@ -415,7 +416,7 @@ def test_dumps_that_tools_go_on_from_can_be_edited_those_before_objects_not():
     low = irwidget.lower(pw.add, torch.randn(8), torch.randn(8), to="helion_mlir")
     names = [dump.name for dump in low.dumps]
     first = names.index("import")
-    said = r"Nothing goes on from the text of dump 0 \(device-ir\): normalise nodes was done on objects. Dumps from 2 "
+    said = r"Nothing goes on from dump 0 \(device-ir\): no tool here runs normalise nodes on text. Dumps from 2 "
     with pytest.raises(UsageError, match=said):
         low.edit(0)
     again = low.edit(first + 1).run()
