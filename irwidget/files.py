@@ -114,6 +114,8 @@ def _aside() -> Generator[None]:
 
 def one(names: Sequence[str], command: str) -> Path:
     """The one file that a command takes. Raises UsageError."""
+    if [*names] == ["-"]:
+        raise UsageError(f"{command} takes a file, not standard input: write that to one first")
     if len(names) != 1:
         raise UsageError(f"{command} takes one file, and there are {', '.join(names) or 'none'}")
     return there(names[0])

@@ -65,7 +65,7 @@ class Comparison:
         """What is compared of a text. What begins as MLIR, whose text names no lines of a source, is compared without
         those to its end: what is edited there has lines of its own.
         """
-        if self.left.trace.dumps[0].language == "llvm":
+        if "llvm" in (one.trace.dumps[0].language for one in (self.left, self.right)):
             return lines_of(dump.text)
         return debug_info.without(dump.language, dump.text)
 

@@ -8,10 +8,11 @@ import re
 import resource
 import subprocess
 import sys
+import types
 
 import pytest
 
-from irwidget import cli, terminal
+from irwidget import __main__, cli, terminal
 
 IR = """\
 func.func @f(%a: i32) -> i32 {
@@ -42,6 +43,8 @@ def test_the_ir_itself(capsys, tmp_path):
     assert printed(capsys, "-o", "out.mlir") == ""
     assert (tmp_path / "out.mlir").read_text() == OUT
     assert "cannot be written" in printed(capsys, "-o", "no/where", code=2)
+    assert cli.main(["lower", "-"]) == 2
+    assert "takes a file, not standard input" in capsys.readouterr().err
 
 
 def test_a_file_is_there_whole_or_as_it_was(capsys, tmp_path):
@@ -80,6 +83,16 @@ def test_standard_output_that_takes_nothing_is_no_traceback(to, code, said):
     ran = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, env=environment)
     assert (ran.returncode, ran.stderr[: len(said)], ran.stdout) == (code, said, "")
     assert "Traceback" not in ran.stderr
+
+
+def test_an_interrupt_while_it_is_imported_is_one_line(monkeypatch, capsys):
+    class Slow(types.ModuleType):
+        def __getattr__(self, name):
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "irwidget.cli", Slow("irwidget.cli"))
+    assert __main__.run() == 130
+    assert capsys.readouterr() == ("", "interrupted\n")
 
 
 def test_a_name_that_is_no_text_is_json_all_the_same(capsys):
