@@ -123,6 +123,9 @@ def test_passes_are_left_out_moved_and_replaced(linalg):
         linalg.edit(0).without("canonicalize")
     with pytest.raises(UsageError, match=r"No pass 'cze' comes after the edited dump. Did you mean cse\?"):
         linalg.edit(0).without("cze")
+    for given in ((0, b"module {}"), (0.5, None)):
+        with pytest.raises(UsageError, match="takes the number of a dump and a text"):
+            linalg.edit(*given)
     with pytest.raises(UsageError, match="There is no dump 99"):
         linalg.edit(99)
 
