@@ -25,6 +25,18 @@ define i32 @f(i32 %a, i32 %b) {
   ret i32 %y
 }
 """
+LINES = """\
+define void @f() !dbg !3 {
+  ret void, !dbg !4
+}
+!llvm.dbg.cu = !{!0}
+!llvm.module.flags = !{!2}
+!0 = distinct !DICompileUnit(language: DW_LANG_C99, file: !1, emissionKind: FullDebug)
+!1 = !DIFile(filename: "a.c", directory: "/")
+!2 = !{i32 2, !"Debug Info Version", i32 3}
+!3 = distinct !DISubprogram(name: "f", file: !1, line: 1, unit: !0, spFlags: DISPFlagDefinition)
+!4 = !DILocation(line: 3, scope: !3)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -148,6 +160,12 @@ def test_llvm_ir_is_edited_too():
     assert "shl i32 %a, 3" in new.text
     assert irwidget.compare(low, new).costs["operations"] == (2, 2)
     assert "without values" not in irwidget.compare(low, new).summary
+    lines = [irwidget.lower(LINES.replace("line: 3", f"line: {i}"), to="raw_ir") for i in (3, 3, 4)]
+    ends = [irwidget.compare(lines[0], one).summary for one in lines[1:]]
+    assert ends == [
+        "the same after the 1 pass that both run; the results are the same",
+        "they start differently; the results differ",
+    ], "what begins as LLVM IR names the lines itself"
 
 
 def test_text_after_which_nothing_runs_is_read_all_the_same():

@@ -191,6 +191,9 @@ b:
 !8 = distinct !{!8, !6}
 !9 = !{!"clang"}
 !10 = !{}
+!11 = !{null}
+!12 = !{!13}
+!13 = !{!7}
 """
 
 
@@ -203,7 +206,7 @@ b:
             "llvm",
             LL,
             "define void @f(i32 %a) {\n  br label %b, !llvm.loop !8\nb:\n  ret void\n}\n!llvm.ident = !{!9}\n"
-            '!8 = distinct !{!8, !6}\n!9 = !{!"clang"}\n!10 = !{}',
+            '!8 = distinct !{!8, !6}\n!9 = !{!"clang"}\n!10 = !{}\n!11 = !{null}',
         ),
         ("mlir", '#di_file = #llvm.di_file<"a">\nmodule {\n  llvm.intr.dbg.value %a\n}\n', "module {\n}"),
         ("python", ".loc 1\n", ".loc 1"),
