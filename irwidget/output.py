@@ -35,10 +35,11 @@ def whole(path: Path, data: bytes) -> None:
     """Write a file that is there whole or as it was before; a device, a pipe, and what lies in a folder that takes no
     other file, is written as it is. Raises OSError, and ValueError for a name that cannot be.
     """
-    if path.exists() and not (path.is_file() and os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+    where = Path(os.path.realpath(path))
+    taken = where.is_file() and os.access(where, os.W_OK) and os.access(where.parent, os.W_OK)
+    if where.is_symlink() or (where.exists() and not taken):  # a link that ends nowhere, too, which this says
         path.write_bytes(data)
         return
-    where = path.resolve()
     number, fresh = tempfile.mkstemp(dir=where.parent, prefix=".irwidget-")
     try:
         os.chmod(number, stat.S_IMODE(where.stat().st_mode) if where.exists() else 0o666 & ~_umask())
