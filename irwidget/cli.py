@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
-import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -63,7 +63,10 @@ def main(argv: list[str] | None = None) -> int:
     try:
         if words[0] not in commands:
             raise UsageError(f"irwidget has no command {words[0]!r}. {near(words[0], commands)}")
+        if argv is None:
+            terminal.ready()
         commands[words[0]](words[1:])
+        sys.stdout.flush()
     except IRWidgetError as error:
         print(_as_data(error) if as_json else _said(error), file=sys.stderr)
         return 2 if isinstance(error, UsageError) else 1
@@ -77,7 +80,18 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:  # who reads what we print has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        problem = UsageError(f"Standard output cannot be written: {error.strerror}")
+        print(_as_data(problem) if as_json else _said(problem), file=sys.stderr)
+        return 1
     return 0
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""How writing to standard output fails; files that are named have errors of their own."""
 
 
 def _said(error: IRWidgetError) -> str:
@@ -88,7 +102,8 @@ def _said(error: IRWidgetError) -> str:
 def _of_file(error: BaseException) -> str:
     """An error of the file itself, as --json has it."""
     if isinstance(error, SystemExit):
-        said = SystemExit(f"the file ended by sys.exit({error.code!r})")
+        how = "os._exit" if isinstance(error, files.Left) else "sys.exit"
+        said = SystemExit(f"the file ended by {how}({error.code!r})")
         return _as_data(said, "What it had made by then is not lowered: leave that out where irwidget runs it")
     return _as_data(error, "This is an error of the file itself: mend the line that is named before this")
 
@@ -98,7 +113,7 @@ def _as_data(error: BaseException, *notes: str) -> str:
     place = getattr(error, "location", None)
     about = {"type": type(error).__name__, "message": str(error) or type(error).__name__}
     about |= {"notes": [*getattr(error, "__notes__", []), *notes], "location": str(place) if place else None}
-    return json.dumps({"error": about}, ensure_ascii=False)
+    return output.as_json({"error": about})
 
 
 def _other(module: str, name: str) -> Callable[[list[str]], None]:
@@ -138,7 +153,9 @@ def _export(words: list[str]) -> None:
     output.write(target, notebooks.page(path))
     size = target.stat().st_size
     print(
-        json.dumps({"wrote": str(target), "bytes": size}) if parsed.json else f"wrote {target} ({size / 2**20:.1f} MB)"
+        output.as_json({"wrote": str(target), "bytes": size})
+        if parsed.json
+        else f"wrote {target} ({size / 2**20:.1f} MB)"
     )
 
 
@@ -168,7 +185,7 @@ def _compare(words: list[str]) -> None:
     if parsed.json:
         from irwidget.queries import comparing
 
-        print(json.dumps(comparing.answer(found, sys.maxsize), ensure_ascii=False))
+        print(output.as_json(comparing.answer(found, sys.maxsize)))
     else:
         terminal.show(str(found), parsed.color)
 
@@ -312,7 +329,7 @@ def _print_json(
             answer["texts"] = [dump.text for dump in low.dumps]
         answers.append(answer)
     compared = [comparing.answer(one, sys.maxsize) for one in shown if isinstance(one, Comparison)]
-    print(json.dumps({"lowerings": answers, **({"comparison": compared[0]} if compared else {})}, ensure_ascii=False))
+    print(output.as_json({"lowerings": answers, **({"comparison": compared[0]} if compared else {})}))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,7 +38,7 @@ def reduce(words: list[str]) -> None:
         output.ir(reduced.text, parsed.output)
     if parsed.json:
         about = {"operations": reduced.operations, "before": reduced.before, "complete": reduced.complete}
-        print(json.dumps({**about, "text": reduced.text, "report": reduced.report}, ensure_ascii=False))
+        print(output.as_json({**about, "text": reduced.text, "report": reduced.report}))
     elif parsed.output != "-":
         print(reduced.report)
 

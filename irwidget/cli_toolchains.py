@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from functools import partial
 from typing import Any
 
-from irwidget import arguments, terminal
+from irwidget import arguments, output, terminal
 from irwidget.errors import UsageError
 
 
@@ -28,7 +27,7 @@ def toolchains(words: list[str]) -> None:
     deletes = bool(parsed.all or parsed.delete)
     listed = environments.delete(parsed.delete) if deletes else environments.cached()
     if parsed.json:
-        print(json.dumps({**environments.as_json(listed), "deleted": deletes}))
+        print(output.as_json({**environments.as_json(listed), "deleted": deletes}))
     elif deletes:
         print("\n".join(f"deleted {one}" for one in listed) or "There was nothing to delete")
     else:
@@ -61,7 +60,7 @@ def bisect(words: list[str]) -> None:
         aside=known.json,
     )
     if known.json:
-        print(json.dumps(found.to_dict(), ensure_ascii=False))
+        print(output.as_json(found.to_dict()))
     else:
         terminal.show(str(found), parsed.color)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import threading
 import traceback
 import types
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from irwidget.errors import UsageError, near
 from irwidget.toolchain.language import binary
@@ -53,7 +54,8 @@ class FileShell:
     def run_cell(self, raw_cell: str, store_history: bool = False) -> FileRun:
         """Run the file, whatever the cell. A file that leaves by `sys.exit(0)` went well."""
         try:
-            exec(compile(self.source, str(self.path), "exec"), self.user_ns)
+            with _stays():
+                exec(compile(self.source, str(self.path), "exec"), self.user_ns)
         except SystemExit as stop:
             if stop.code:
                 self.error = stop
@@ -76,6 +78,27 @@ class FileShell:
         sys.stderr.write("".join(traceback.format_exception(error.with_traceback(place))))
 
 
+class Left(SystemExit):
+    """What a file's `os._exit` raises."""
+
+
+@contextlib.contextmanager
+def _stays() -> Generator[None]:
+    """Have `os._exit` end the file as `sys.exit` does, not this process; its own threads and copies end as they do."""
+    leave, here = os._exit, os.getpid()
+
+    def left(status: int) -> NoReturn:
+        if os.getpid() == here and threading.current_thread() is threading.main_thread():
+            raise Left(status)
+        leave(status)
+
+    os._exit = left
+    try:
+        yield
+    finally:
+        os._exit = leave
+
+
 @contextlib.contextmanager
 def _aside() -> Generator[None]:
     """Have all that prints to standard output print to standard error, programs that are started, too."""
@@ -91,6 +114,8 @@ def _aside() -> Generator[None]:
 
 def one(names: Sequence[str], command: str) -> Path:
     """The one file that a command takes. Raises UsageError."""
+    if [*names] == ["-"]:
+        raise UsageError(f"{command} takes a file, not standard input: write that to one first")
     if len(names) != 1:
         raise UsageError(f"{command} takes one file, and there are {', '.join(names) or 'none'}")
     return there(names[0])

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import os
+import stat
 import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
 from irwidget.errors import UsageError
 
 
 def write(path: str | Path, text: str) -> Path:
-    """Write text to a file, as UTF-8; what was no text when it was read is the same bytes again.
+    """Write text to a file, as UTF-8; what was no text when it was read is the same bytes again. It is there whole or
+    as it was before.
 
     Raises UsageError when the file cannot be written.
     """
@@ -19,10 +25,37 @@ def write(path: str | Path, text: str) -> Path:
         data = text.encode("utf-8", "replace")
     where = Path(path)
     try:
-        where.write_bytes(data)
+        whole(where, data)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise UsageError(f"{path} cannot be written: {_why(error)}. Name another file") from None
     return where
+
+
+def whole(path: Path, data: bytes) -> None:
+    """Write a file that is there whole or as it was before; a device, a pipe, and what lies in a folder that takes no
+    other file, is written as it is. Raises OSError, and ValueError for a name that cannot be.
+    """
+    where = Path(os.path.realpath(path))
+    taken = where.is_file() and os.access(where, os.W_OK) and os.access(where.parent, os.W_OK)
+    if where.is_symlink() or (where.exists() and not taken):  # a link that ends nowhere, too, which this says
+        path.write_bytes(data)
+        return
+    number, fresh = tempfile.mkstemp(dir=where.parent, prefix=".irwidget-")
+    try:
+        os.chmod(number, stat.S_IMODE(where.stat().st_mode) if where.exists() else 0o666 & ~_umask())
+        with open(number, "wb") as file:
+            file.write(data)
+        os.replace(fresh, where)
+    except BaseException:
+        Path(fresh).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    """What new files are not allowed; it can only be read by setting it."""
+    now = os.umask(0o077)
+    os.umask(now)
+    return now
 
 
 def folder(path: str | Path) -> Path:
@@ -37,6 +70,16 @@ def folder(path: str | Path) -> Path:
 
 def _why(error: OSError | ValueError) -> str:
     return getattr(error, "strerror", None) or str(error)
+
+
+def as_json(data: Any) -> str:
+    """JSON that can be printed: letters as they are, but where a name of a file is no text."""
+    said = json.dumps(data, ensure_ascii=False)
+    try:
+        said.encode()
+    except UnicodeEncodeError:
+        return json.dumps(data)
+    return said
 
 
 def ir(text: str, path: str) -> None:

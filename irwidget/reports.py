@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
 
-from irwidget import registry, routes
+from irwidget import output, registry, routes
 from irwidget.errors import UsageError
 from irwidget.toolchain import external, lock
 
@@ -108,7 +107,7 @@ def _plugins() -> list[str]:
 def report(name: str, *, as_json: bool) -> str:
     """The report `targets` or `doctor`, as text or as JSON."""
     text, data = {"targets": (targets, targets_as_data), "doctor": (doctor, doctor_as_data)}[name]
-    return json.dumps(data(), ensure_ascii=False) if as_json else text()
+    return output.as_json(data()) if as_json else text()
 
 
 def answered(parsed: argparse.Namespace) -> bool:

@@ -31,7 +31,8 @@ _NOT_OFFERED = re.compile(
 )
 """Passes that write files or start programs."""
 _TORCH = re.compile(r"torch|stablehlo|chlo|vhlo|refback|tm-?tensor")
-_KINDS = {"int": "integer", "uint": "integer", "long": "integer", "ulong": "integer", "number": "number"}
+_KINDS = {**dict.fromkeys(("int", "uint", "long", "ulong"), "integer"), "number": "number", "filename": "filename"}
+"""What `--help` calls the values of an option, and what they are here; others are text."""
 
 
 @dataclass(frozen=True, slots=True)

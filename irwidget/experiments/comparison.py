@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any, ClassVar, Literal
@@ -12,9 +12,10 @@ from irwidget import display
 from irwidget.errors import IRWidgetError, UsageError
 from irwidget.failures import Held
 from irwidget.lazy import cached_property
-from irwidget.trace import Dump, Trace, renaming, syntax
+from irwidget.trace import Dump, Trace, debug_info, lines_of, renaming, syntax
 
 NO_VALUES = "values that texts leave out are not compared"
+_NO_LINES = "the lines that debug information names are not compared"
 State = Literal["same", "differs", "only left", "only right", "not compared"]
 
 
@@ -57,8 +58,16 @@ class Comparison:
         left, right = self.left.trace, self.right.trace
         if self._refused:
             return (*_alone(left, of_left=True), *_alone(right, of_left=False))
-        pairs = list(_aligned(left.dumps[self.start :], right.dumps, self.start))
+        pairs = list(_aligned(left.dumps[self.start :], right.dumps, self.start, self._lines))
         return tuple(_unreached(pairs, left=left.failure is not None, right=right.failure is not None))
+
+    def _lines(self, dump: Dump) -> list[str]:
+        """What is compared of a text. What begins as MLIR, whose text names no lines of a source, is compared without
+        those to its end: what is edited there has lines of its own.
+        """
+        if "llvm" in (one.trace.dumps[0].language for one in (self.left, self.right)):
+            return lines_of(dump.text)
+        return debug_info.without(dump.language, dump.text)
 
     @property
     def _refused(self) -> str:
@@ -110,7 +119,7 @@ class Comparison:
     def _end(self) -> State:
         if self.left.trace.failure or self.right.trace.failure:
             return "not compared"
-        return _state(self.left.trace.dumps[-1], self.right.trace.dumps[-1])
+        return _state(self.left.trace.dumps[-1], self.right.trace.dumps[-1], self._lines)
 
     @cached_property
     def costs(self) -> dict[str, tuple[Any, Any]]:
@@ -121,7 +130,7 @@ class Comparison:
         left, right = self.left.trace, self.right.trace
         found: dict[str, tuple[Any, Any]] = {}
         if left.dumps[-1].language == right.dumps[-1].language and self._end != "not compared":
-            found["lines"] = len(left.dumps[-1].text.splitlines()), len(right.dumps[-1].text.splitlines())
+            found["lines"] = len(self._lines(left.dumps[-1])), len(self._lines(right.dumps[-1]))
             if (count := _operations(left.dumps[-1])) is not None:
                 found["operations"] = count, _operations(right.dumps[-1])
         for name in (name for name in left.facts if name in right.facts):
@@ -162,8 +171,19 @@ class Comparison:
         if counts["only left"] or counts["only right"]:
             said += f"; {_passes(counts['only left'])} only left, {counts['only right']} only right"
         end = {True: "the results are the same", False: "the results differ", None: "the results are not compared"}
-        values = f"; {NO_VALUES}" if self.values_left_out else ""
-        return f"{said}; {end[self.ends_the_same]}{values}"
+        return "; ".join([said, end[self.ends_the_same], *self._left_out])
+
+    @property
+    def _left_out(self) -> list[str]:
+        """What of the texts is not compared, and why that may be all that differs."""
+        ends = [trace.dumps[-1] for trace in (self.left.trace, self.right.trace)]
+        named = self._end != "not compared" and any(self._lines(end) != lines_of(end.text) for end in ends)
+        lacking: bool = getattr(self.right, "results", {}).get("lacking", False)
+        return [
+            *([_NO_LINES] if named else []),
+            *(["the right one ran without values, which its passes may look at"] if lacking else []),
+            *([NO_VALUES] if self.values_left_out else []),
+        ]
 
     @property
     def _beside_nothing(self) -> str:
@@ -215,14 +235,18 @@ def _unreached(pairs: Sequence[PassPair], *, left: bool, right: bool) -> Iterato
         yield replace(pair, state="not compared") if unknown else pair
 
 
-def _aligned(left: Sequence[Dump], right: Sequence[Dump], start: int) -> Iterator[PassPair]:
+_Lines = Callable[[Dump], list[str]]
+"""What is compared of a dump."""
+
+
+def _aligned(left: Sequence[Dump], right: Sequence[Dump], start: int, lines: _Lines) -> Iterator[PassPair]:
     """What both start from, then the passes; `start` is the number of the first dump of `left`."""
     names = [[("", ""), *((dump.name, str(dump.scope)) for dump in dumps[1:])] for dumps in (left, right)]
     i = j = 0
     for block in SequenceMatcher(None, *names, autojunk=False).get_matching_blocks():
-        yield from _between(left, right, range(i, block.a), range(j, block.b), start)
+        yield from _between(left, right, range(i, block.a), range(j, block.b), start, lines)
         for a, b in zip(range(block.a, block.a + block.size), range(block.b, block.b + block.size), strict=True):
-            yield PassPair(left[a].name, start + a, b, _state(left[a], right[b]))
+            yield PassPair(left[a].name, start + a, b, _state(left[a], right[b], lines))
         i, j = block.a + block.size, block.b + block.size
 
 
@@ -230,7 +254,9 @@ _ALIKE = 0.8
 """How much of two names of passes must be equal for one to be the other's new name."""
 
 
-def _between(left: Sequence[Dump], right: Sequence[Dump], gone: range, new: range, start: int) -> Iterator[PassPair]:
+def _between(
+    left: Sequence[Dump], right: Sequence[Dump], gone: range, new: range, start: int, lines: _Lines
+) -> Iterator[PassPair]:
     """Passes of one lowering between those of both; one whose name is nearly that of another has been renamed."""
     at = new.start
     for a in gone:
@@ -240,7 +266,7 @@ def _between(left: Sequence[Dump], right: Sequence[Dump], gone: range, new: rang
             continue
         for skipped in range(at, b):
             yield PassPair(right[skipped].name, None, skipped, "only right")
-        yield PassPair(left[a].name, start + a, b, _state(left[a], right[b]), right[b].name)
+        yield PassPair(left[a].name, start + a, b, _state(left[a], right[b], lines), right[b].name)
         at = b + 1
     for b in range(at, new.stop):
         yield PassPair(right[b].name, None, b, "only right")
@@ -253,16 +279,16 @@ def _is_renamed(left: Dump, right: Dump) -> bool:
     )
 
 
-def _state(left: Dump, right: Dump) -> State:
+def _state(left: Dump, right: Dump, lines: _Lines) -> State:
     try:
-        old, new = left.text, right.text
+        old, new = lines(left), lines(right)
     except IRWidgetError:
         return "not compared"
     if old == new:
         return "same"
     if left.language != right.language or syntax.syntax_of(left.language) is None:
         return "differs"
-    return "same" if renaming.equal(old.splitlines(), new.splitlines()) else "differs"
+    return "same" if renaming.equal(old, new) else "differs"
 
 
 def _operations(dump: Dump) -> int | None:

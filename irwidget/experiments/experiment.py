@@ -12,7 +12,7 @@ from irwidget import failures, pipelines
 from irwidget.errors import UsageError
 from irwidget.experiments import files, hints, passes
 from irwidget.experiments.passes import Planned
-from irwidget.frontends import raw_text
+from irwidget.frontends import pytorch, raw_text
 from irwidget.toolchain.run import Interrupted, Options, Progress, Source
 from irwidget.trace import Diagnostic, Failure, Step, Trace, Verdict, not_checked, syntax
 
@@ -186,6 +186,9 @@ class Experiment(Generic[_Lowering]):
                 raise failures.interrupted(self._made(interrupted.trace)) from None
             if not wanted and not trace.failure:  # what has only read the text is no pass
                 trace = replace(trace, dumps=trace.dumps[:1], steps=())
+            if trace.dumps and not self.is_edited:  # a parser's way of writing it is no difference
+                same = replace(self.original.trace.dumps[self.index], step=-1, seconds=0.0)
+                trace = replace(trace, dumps=(same, *trace.dumps[1:]))
             made = failures.finished(self._made(trace))
             if not check:
                 return made
@@ -224,7 +227,16 @@ class Experiment(Generic[_Lowering]):
             sources=before.sources,
             facts={**launched, **trace.facts},
         )
-        return self.make(named, {"original": self.original, "edited": self.index})
+        return self.make(
+            named, {"original": self.original, "edited": self.index, "lacking": bool(self._left_out and self._looks)}
+        )
+
+    @property
+    def _looks(self) -> bool:
+        """Whether a pass runs that may look at values of constants."""
+        safe = pytorch.value_independent_steps()
+        whole = self.original.trace.steps
+        return any((one.step if one.of < 0 else whole[one.of]) not in safe for one in self.passes)
 
     @property
     def says(self) -> str:
@@ -251,10 +263,12 @@ def begin(
     Raises UsageError when there is no such dump, or when nothing can go on from there.
     """
     dumps: Sequence[Any] = original.trace.dumps
+    if not isinstance(text, str | None) or not isinstance(index, int):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"edit takes the number of a dump and a text, not {index!r} and a {type(text).__name__}")
     if not -len(dumps) <= index < len(dumps):
         raise UsageError(f"There is no dump {index}: this lowering has the dumps 0 to {len(dumps) - 1}")
     index %= len(dumps)
-    planned = passes.after(original.trace, index, options)
+    planned = tuple(filter(passes.runs, passes.after(original.trace, index, options)))
     return Experiment(
         original, index, original.trace.dumps[index].text if text is None else text, planned, make, options, judge
     )

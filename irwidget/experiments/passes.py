@@ -10,6 +10,7 @@ from itertools import groupby
 
 from irwidget import pipelines
 from irwidget.errors import UsageError, near
+from irwidget.registry import tools
 from irwidget.toolchain import option_values
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Dump, Step, Trace
@@ -61,9 +62,11 @@ def after(trace: Trace, index: int, options: Options) -> tuple[Planned, ...]:
     """What the lowering runs after dump `index`, pass by pass where its tools have passes.
 
     Of a step in which the lowering failed, the passes after the failure are those that its tool runs on an empty
-    function. Raises UsageError where the dump is in the middle of a step that cannot be begun there.
+    function. Raises UsageError where the dump is in the middle of a step that cannot be begun there, or before one that
+    takes no text.
     """
     begun = trace.dumps[index].step
+    _takes_text(trace, index)
     found: list[Planned] = []
     for number in range(max(begun, 0), len(trace.steps)):
         of_step = [i for i, dump in enumerate(trace.dumps) if dump.step == number]
@@ -106,6 +109,34 @@ def _planned(dumps: Sequence[tuple[int, Dump]], step: Step, number: int) -> list
             return None
         parts.append(Planned(dump.name, replace(one, name=dump.name, program=step.program), number, index))
     return parts
+
+
+def runs(one: Planned) -> bool:
+    """Whether a tool runs it on text; a front end did what none does, with the objects that it had."""
+    return bool(one.step.program) or tools.get(one.step.tool) is not None
+
+
+def _takes_text(trace: Trace, index: int) -> None:
+    """Raise UsageError where no tool runs on text what comes after a dump, unless that comes at the very end."""
+    dump = trace.dumps[index]
+    unfinished = {one.step for one in trace.dumps[index + 1 :]} | ({trace.failure.step} if trace.failure else set())
+    left = [number for number in range(len(trace.steps)) if number > dump.step or number in unfinished]
+    lost = [number for number in left if not _is_run(trace, number)]
+    blocked = [number for number in lost if any(later not in lost for later in left if later > number)]
+    if not blocked and (not lost or dump.language in ("mlir", "llvm")):
+        return
+    first = max((i for i, one in enumerate(trace.dumps) if one.step <= max(blocked)), default=0) if blocked else 0
+    said = f"Nothing goes on from dump {index} ({dump.name}): no tool here runs {trace.steps[lost[0]]} on text. "
+    if first > index:
+        raise UsageError(f"{said}Dumps from {first} ({trace.dumps[first].name}) on can be edited")
+    raise UsageError(f"{said}A %%lower cell that it was made in can be edited: low.edit(source=...)")
+
+
+def _is_run(trace: Trace, number: int) -> bool:
+    """Whether a tool runs a step, or each of its passes, on text."""
+    step = trace.steps[number]
+    own = [dump for dump in trace.dumps if dump.step == number]
+    return runs(Planned(str(step), step)) or bool(own and all(dump.pipeline for dump in own))
 
 
 def textual(arguments: str) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from irwidget.errors import UsageError
 from irwidget.lazy import cached_property
 from irwidget.queries import bounds
 from irwidget.queries.history import History
+from irwidget.toolchain import forked
 from irwidget.trace import Dump, Location, Trace, plain, syntax
 from irwidget.views.analysis import Analysis
 from irwidget.views.fallbacks import unified
@@ -18,6 +19,8 @@ from irwidget.views.terminal import find_pass
 
 Answer: TypeAlias = dict[str, Any]
 """JSON-able data."""
+SEARCH_SECONDS = 10.0
+"""What a search for a regular expression may take."""
 
 
 class Questions:
@@ -195,25 +198,24 @@ class Questions:
 
         which: in one pass only, the lines themselves.
         """
-        matches = _matcher(text, regex=regex, case=case)
+        pattern = _pattern(text, regex=regex, case=case)
         if which:
             at = self.find(which)
-            found = [f"{i}: {bounds.short(one)}" for i, one in enumerate(self._lines(at), 1) if matches(one)]
+            lines = self._lines(at)
+            found = [f"{i + 1}: {bounds.short(lines[i])}" for i in _found(pattern, [lines], regex=regex)[0]]
             return {"pass": self.labels[at], **bounds.part(found, most=self._most)}
+        here = [at for at, dump in enumerate(self.trace.dumps) if text_of(dump) is not None]
+        counts = map(len, _found(pattern, [self._analysis.lines(at) for at in here], regex=regex))
         rows: list[Answer] = []
-        missing = 0
-        last: int | None = None
-        for at, dump in enumerate(self.trace.dumps):
-            if text_of(dump) is None:
-                missing += 1
-                continue
-            count = sum(map(matches, self._analysis.lines(at)))
-            if count != (last or 0):
+        last = 0
+        for at, count in zip(here, counts, strict=True):
+            if count != last:
                 rows.append({"number": at, "pass": self.labels[at], "lines": count})
             last = count
         answer = bounds.part(rows, most=self._most)
         if not rows:
-            answer["note"] = f"in no pass of {len(self.trace.dumps) - missing} that are here"
+            answer["note"] = f"in no pass of {len(here)} that are here"
+        missing = len(self.trace.dumps) - len(here)
         return {**answer, **({"not_searched": missing} if missing else {})}
 
     def operations(self, which: str = "-1") -> Answer:
@@ -240,11 +242,29 @@ class Questions:
         return list(self._analysis.lines(at))
 
 
-def _matcher(text: str, *, regex: bool, case: bool) -> Callable[[str], bool]:
+def _pattern(text: str, *, regex: bool, case: bool) -> re.Pattern[str]:
     if not text:
         raise UsageError("There is nothing to search for")
     try:
-        pattern = re.compile(text if regex else re.escape(text), 0 if case else re.IGNORECASE)
+        return re.compile(text if regex else re.escape(text), 0 if case else re.IGNORECASE)
     except re.error as error:
         raise UsageError(f"{text!r} is no regular expression: {error}") from None
-    return lambda line: pattern.search(line) is not None
+
+
+def _found(pattern: re.Pattern[str], texts: Sequence[Sequence[str]], *, regex: bool) -> list[list[int]]:
+    """The lines of each text that a pattern is found in, from 0. One of the user's may take for ever: it is looked for
+    in a copy of this process, where there can be one, for `SEARCH_SECONDS`. Raises UsageError after that.
+    """
+
+    def look() -> list[list[int]]:
+        return [[i for i, line in enumerate(lines) if pattern.search(line)] for lines in texts]
+
+    if not regex:
+        return look()
+    try:
+        return forked.call(look, seconds=SEARCH_SECONDS, cuda=False)
+    except forked.TimedOut:
+        raise UsageError(
+            f"{bounds.short(pattern.pattern)!r} was not found or missed within {SEARCH_SECONDS:g} s: a repetition of "
+            "repetitions, such as (a+)+, takes for ever; write it without, or name one pass"
+        ) from None

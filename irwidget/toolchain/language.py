@@ -53,7 +53,12 @@ def suffix(language: str) -> str:
 
 
 def require_unicode(text: str) -> None:
-    """Raise UsageError, with the line, for a surrogate: what Python makes of bytes that are not UTF-8."""
+    """Raise UsageError, with the line, for a surrogate: what Python makes of bytes that are not UTF-8; and for a zero,
+    at which llvmlite would take the text to end.
+    """
+    if (zero := text.find("\0")) >= 0:
+        line = text.count("\n", 0, zero) + 1
+        raise UsageError(f"Line {line} of the IR has a zero character, where parsers may end: take it out")
     try:
         text.encode()
     except UnicodeEncodeError as error:

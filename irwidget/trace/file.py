@@ -8,8 +8,6 @@ as they arrive: bytes that come later begin with those written before.
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
@@ -18,6 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from irwidget import output
 from irwidget.errors import IRWidgetError, ToolError, UsageError
 from irwidget.garbage import uncollected
 from irwidget.trace import chunks, codec, plain
@@ -69,25 +68,10 @@ def write(traces: Sequence[Trace], path: str | Path) -> Path:
     path = Path(path)
     data = packed(traces)
     try:
-        number, fresh = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            os.chmod(number, 0o666 & ~_umask())
-            with open(number, "wb") as file:
-                file.write(data)
-            os.replace(fresh, path)
-        except BaseException:
-            Path(fresh).unlink(missing_ok=True)
-            raise
+        output.whole(path, data)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise UsageError(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}") from None
     return path
-
-
-def _umask() -> int:
-    """What new files are not allowed; it can only be read by setting it."""
-    now = os.umask(0o077)
-    os.umask(now)
-    return now
 
 
 class Writer:

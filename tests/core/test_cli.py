@@ -194,6 +194,15 @@ FILES = {
     "an error of the file": ("import torch\n1 / 0\n", "--to tosa_mlir", 1, [], "line 2, in <module>"),
     "no Python": ("def f(x:\n", "--to tosa_mlir", 1, [], "SyntaxError: '(' was never closed"),
     "leaves early": ("import sys\nsys.exit(3)\n", "--to tosa_mlir", 1, [], "file.py ended with 3"),
+    "ends its process": ("import os\nos._exit(3)\n", "--to tosa_mlir --json", 1, [], "ended by os._exit(3)"),
+    "ends its process well": (
+        "import os\nif pid := os.fork():\n    status = os.waitpid(pid, 0)[1]\n"
+        "    print('module {}' if os.waitstatus_to_exitcode(status) == 7 else '')\n    os._exit(0)\nos._exit(7)\n",
+        "--to raw_ir",
+        0,
+        ["module {"],
+        "",
+    ),
     "fails for some": (
         "import torch\ndef f(x):\n    return x if x.sum() > 0 else -x\nx = torch.ones(2)\n",
         "--to tosa_mlir,torch_script_graph_ir",

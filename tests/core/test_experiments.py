@@ -25,6 +25,18 @@ define i32 @f(i32 %a, i32 %b) {
   ret i32 %y
 }
 """
+LINES = """\
+define void @f() !dbg !3 {
+  ret void, !dbg !4
+}
+!llvm.dbg.cu = !{!0}
+!llvm.module.flags = !{!2}
+!0 = distinct !DICompileUnit(language: DW_LANG_C99, file: !1, emissionKind: FullDebug)
+!1 = !DIFile(filename: "a.c", directory: "/")
+!2 = !{i32 2, !"Debug Info Version", i32 3}
+!3 = distinct !DISubprogram(name: "f", file: !1, line: 1, unit: !0, spFlags: DISPFlagDefinition)
+!4 = !DILocation(line: 3, scope: !3)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +92,11 @@ def test_values_that_the_text_leaves_out_are_not_made_up(model):
     again = irwidget.lower(model, torch.randn(2, 4), to="linalg_on_tensors_mlir").edit(20).run(check=True)
     assert again.check.state == "not checked"
     assert "leaves out the values" in again.check.reason
+    assert "ran without values" not in irwidget.compare(again.results["original"], again).summary
+    tosa = irwidget.lower(model, torch.randn(2, 4), to="tosa_mlir")
+    said = "the right one ran without values, which its passes may look at"
+    assert said in irwidget.compare(tosa, tosa.edit(0).run()).summary
+    assert said not in irwidget.compare(tosa, tosa.edit(-1).run()).summary
 
 
 @pytest.mark.parametrize("other", [None, "module {}", {"nvptx": "a lowering"}])
@@ -118,6 +135,9 @@ def test_passes_are_left_out_moved_and_replaced(linalg):
         linalg.edit(0).without("canonicalize")
     with pytest.raises(UsageError, match=r"No pass 'cze' comes after the edited dump. Did you mean cse\?"):
         linalg.edit(0).without("cze")
+    for given in ((0, b"module {}"), (0.5, None)):
+        with pytest.raises(UsageError, match="takes the number of a dump and a text"):
+            linalg.edit(*given)
     with pytest.raises(UsageError, match="There is no dump 99"):
         linalg.edit(99)
 
@@ -139,6 +159,13 @@ def test_llvm_ir_is_edited_too():
     new = low.edit(0, LLVM.replace("sub i32 %a, %b", "mul i32 %a, 8")).run()
     assert "shl i32 %a, 3" in new.text
     assert irwidget.compare(low, new).costs["operations"] == (2, 2)
+    assert "without values" not in irwidget.compare(low, new).summary
+    lines = [irwidget.lower(LINES.replace("line: 3", f"line: {i}"), to="raw_ir") for i in (3, 3, 4)]
+    ends = [irwidget.compare(lines[0], one).summary for one in lines[1:]]
+    assert ends == [
+        "the same after the 1 pass that both run; the results are the same",
+        "they start differently; the results differ",
+    ], "what begins as LLVM IR names the lines itself"
 
 
 def test_text_after_which_nothing_runs_is_read_all_the_same():
@@ -231,7 +258,14 @@ def test_a_step_that_cannot_be_begun_in_its_middle_is_named():
     once, again = (low.edit(0).run() for _ in range(2))
     assert [dump.text for dump in once.dumps] == [dump.text for dump in again.dumps]
     assert '.file\t1 "irwidget-input.mlir"' in once.text, "and no folder of ours, another one in each run"
-    assert {place.file for dump in once.dumps for place in dump.locations or () if place} == {"irwidget-input.mlir"}
+    assert once.text != low.text
+    compared = irwidget.compare(low, once)
+    assert {pair.state for pair in compared.passes} == {"same"}, "also where only debug information is another"
+    assert "results are the same; the lines that debug information names are not compared" in compared.summary
+    lines, operations = (compared.costs[name] for name in ("lines", "operations"))
+    assert lines[0] == lines[1] < len(once.text.splitlines())
+    assert operations[0] == operations[1]
+    assert {place.file for dump in once.dumps[1:] for place in dump.locations or () if place} == {"irwidget-input.mlir"}
     ttgir = irwidget.lower(add_kernel, "*fp32", "*fp32", "*fp32", "i32", 128, to="triton_gpu_ir", arch="sm_80")
     for start in (2, 12, 30):
         compared = irwidget.compare(ttgir, ttgir.edit(start).run())
@@ -394,3 +428,22 @@ def test_values_that_texts_leave_out_are_not_called_the_same():
         assert comparison.summary.endswith("are not compared; values that texts leave out are not compared")
         assert irwidget.compare(ours[to], theirs[to]).ends_the_same is False
         assert irwidget.compare(ours[to], again[to]).ends_the_same is True
+
+
+def test_dumps_that_tools_go_on_from_can_be_edited_those_before_objects_not():
+    pytest.importorskip("helion")
+    from tests.helion import kernels_pointwise as pw
+
+    low = irwidget.lower(pw.add, torch.randn(8), torch.randn(8), to="helion_mlir")
+    names = [dump.name for dump in low.dumps]
+    first = names.index("import")
+    said = r"Nothing goes on from dump 0 \(device-ir\): no tool here runs normalise nodes on text. Dumps from 2 "
+    with pytest.raises(UsageError, match=said):
+        low.edit(0)
+    again = low.edit(first + 1).run()
+    assert again.name.endswith(": without readable names")
+    assert [dump.text for dump in again.dumps] == [dump.text for dump in low.dumps[first + 1 : -1]]
+    assert [pair.state for pair in irwidget.compare(low, again).passes[-2:]] == ["same", "only left"]
+    last = low.edit(-1).run()
+    assert irwidget.compare(low, last).summary.endswith("; the results are the same"), "as its parser writes it or not"
+    assert low.edit(-1, low.text.replace("arith.addf", "arith.mulf")).run().text != low.text

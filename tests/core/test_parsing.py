@@ -82,7 +82,11 @@ def test_the_widget_has_the_text_and_the_place(run, shell):  # noqa: F811
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("module {\n \udc80\n}", "Line 2 of the IR has a character that is not Unicode"), ("  \n", "the text is empty")],
+    [
+        ("module {\n \udc80\n}", "Line 2 of the IR has a character that is not Unicode"),
+        ("  \n", "the text is empty"),
+        ("define void @f() {\n  ret void\n}\n\0garbage", "Line 4 of the IR has a zero character"),
+    ],
 )
 def test_what_is_no_text_is_refused(text, message):
     with pytest.raises(irwidget.UsageError, match=message):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irwidget.trace import renaming
+from irwidget.trace import debug_info, renaming
 
 MLIR = """\
 #map = affine_map<(d0) -> (d0)>
@@ -145,3 +145,72 @@ def test_it_says_what_an_oracle_says(uses, order):
     flipped = [(b, a) for a, b in operands]
     same = flipped == operands
     assert renaming.equal(heads + text(range(100), operands), heads + text(names, flipped)) == same
+
+
+PTX = """\
+.visible .entry f()
+{
+\t.loc\t1 2 0
+$L__func_begin0:
+\tret;
+$L__tmp1:
+}
+\t.file\t1 "a.mlir"
+\t.section\t.debug_info
+\t{
+.b8 1
+\t}
+\t.section\t.debug_macinfo\t{\t}
+.visible .entry g()
+"""
+GCN = """\
+.Lfunc_begin0:
+\t.loc\t1 2 0
+\ts_endpgm
+.Lfunc_end0:
+\t.section\t.debug_abbrev
+\t.byte\t1
+\t.section\t.rodata
+\t.p2align\t6
+"""
+LL = """\
+define void @f(i32 %a) !dbg !4 {
+    #dbg_value(i32 %a, !7, !DIExpression(), !6)
+  br label %b, !dbg !6, !llvm.loop !8
+b:
+  ret void, !dbg !6
+}
+!llvm.dbg.cu = !{!0}
+!llvm.ident = !{!9}
+!0 = distinct !DICompileUnit(file: !1)
+!1 = !DIFile(filename: "a.c")
+!4 = distinct !DISubprogram(name: "f", retainedNodes: !5)
+!5 = !{!7, null}
+!6 = !DILocation(line: 3)
+!7 = !DILocalVariable(name: "a")
+!8 = distinct !{!8, !6}
+!9 = !{!"clang"}
+!10 = !{}
+!11 = !{null}
+!12 = !{!13}
+!13 = !{!7}
+"""
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "left"),
+    [
+        ("ptx", PTX, ".visible .entry f()\n{\n\tret;\n}\n.visible .entry g()"),
+        ("amdgcn", GCN, "\ts_endpgm\n.Lfunc_end0:\n\t.section\t.rodata\n\t.p2align\t6"),
+        (
+            "llvm",
+            LL,
+            "define void @f(i32 %a) {\n  br label %b, !llvm.loop !8\nb:\n  ret void\n}\n!llvm.ident = !{!9}\n"
+            '!8 = distinct !{!8, !6}\n!9 = !{!"clang"}\n!10 = !{}\n!11 = !{null}',
+        ),
+        ("mlir", '#di_file = #llvm.di_file<"a">\nmodule {\n  llvm.intr.dbg.value %a\n}\n', "module {\n}"),
+        ("python", ".loc 1\n", ".loc 1"),
+    ],
+)
+def test_debug_information_is_left_out_and_nothing_else(language, text, left):
+    assert "\n".join(debug_info.without(language, text)) == left

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import resource
+import subprocess
+import sys
+import types
 
 import pytest
 
-from irwidget import cli, terminal
+from irwidget import __main__, cli, terminal
 
 IR = """\
 func.func @f(%a: i32) -> i32 {
@@ -37,6 +43,64 @@ def test_the_ir_itself(capsys, tmp_path):
     assert printed(capsys, "-o", "out.mlir") == ""
     assert (tmp_path / "out.mlir").read_text() == OUT
     assert "cannot be written" in printed(capsys, "-o", "no/where", code=2)
+    assert cli.main(["lower", "-"]) == 2
+    assert "takes a file, not standard input" in capsys.readouterr().err
+
+
+def test_a_file_is_there_whole_or_as_it_was(capsys, tmp_path):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    (tmp_path / "old.mlir").write_text("as it was")
+    os.chmod(tmp_path / "old.mlir", 0o640)
+    (tmp_path / "link").symlink_to("old.mlir")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20, limits[1]))
+    try:
+        codes = [cli.main([*WORDS, "-o", name]) for name in ("old.mlir", "new.mlir")]
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (codes, capsys.readouterr().err.count("cannot be written: File too large")) == ([2, 2], 2)
+    assert sorted(os.listdir(tmp_path)) == ["a.mlir", "link", "old.mlir"]
+    assert (tmp_path / "old.mlir").read_text() == "as it was"
+    printed(capsys, "-o", "link")
+    assert (tmp_path / "old.mlir").read_text() == OUT
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "old.mlir").stat().st_mode & 0o777 == 0o640
+    if os.path.exists("/dev/full"):
+        assert "No space left" in printed(capsys, "-o", "/dev/full", code=2)
+
+
+@pytest.mark.parametrize(
+    ("to", "code", "said"),
+    [
+        (">/dev/full", 1, "UsageError: Standard output cannot be written: No space left on device\n"),
+        ("--json >/dev/full", 1, '{"error": {"type": "UsageError", "message": "Standard output cannot be'),
+        (">&-", 0, ""),
+        ("--jsn >&- 2>&-", 2, ""),
+    ],
+)
+def test_standard_output_that_takes_nothing_is_no_traceback(to, code, said):
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    command = f"{sys.executable} -m irwidget targets {to}"
+    ran = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, env=environment)
+    assert (ran.returncode, ran.stderr[: len(said)], ran.stdout) == (code, said, "")
+    assert "Traceback" not in ran.stderr
+
+
+def test_an_interrupt_while_it_is_imported_is_one_line(monkeypatch, capsys):
+    class Slow(types.ModuleType):
+        def __getattr__(self, name):
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "irwidget.cli", Slow("irwidget.cli"))
+    assert __main__.run() == 130
+    assert capsys.readouterr() == ("", "interrupted\n")
+
+
+def test_a_name_that_is_no_text_is_json_all_the_same(capsys):
+    os.rename("a.mlir", name := os.fsdecode(b"caf\xe9.mlir"))
+    assert cli.main(["lower", name, "--json"]) == 0
+    out = capsys.readouterr().out
+    assert out.isascii()
+    assert json.loads(out)["lowerings"][0]["name"] == name
 
 
 def test_the_passes(capsys):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from irwidget.errors import ToolError, UsageError
-from irwidget.queries import bounds
+from irwidget.queries import bounds, questions
 from irwidget.queries.questions import Questions
 from irwidget.trace import Dump, Failure, Location, Step, Trace, dump
 from irwidget.trace.texts import Computed
@@ -168,6 +168,14 @@ def test_search(asked):
         "2:   %0 = arith.addf %arg0, %arg0 : f32",
         "3:   %1 = arith.subf %0, %arg0 : f32",
     ]
+    assert asked.search(r"arith\.ADD", regex=True)["items"] == asked.search("ADDF")["items"]
+
+
+def test_a_search_that_would_take_for_ever_ends(asked, monkeypatch):
+    monkeypatch.setattr(questions, "SEARCH_SECONDS", 0.2)
+    for which in ("", "3"):
+        with pytest.raises(UsageError, match=r"not found or missed within 0.2 s: a repetition of repetitions"):
+            asked.search(r"([a-z.% 0-9=,:]+)+\$", regex=True, which=which)
 
 
 def test_operations(asked):
