@@ -43,7 +43,7 @@ class Arch:
 
     @property
     def banks(self) -> int:
-        """Banks of 32 bits of its shared memory; 0 where that is not known, as for RDNA, whose blocks may have either."""
+        """Banks of 32 bits of its shared memory; 0 where that is not known, as of RDNA, whose blocks have either."""
         if self.backend == "cuda":
             return 32
         return 64 if self.name == "gfx950" else 32 if self.warp_size == 64 else 0
