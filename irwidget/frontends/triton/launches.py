@@ -135,6 +135,7 @@ class Launches(list[Launch]):
         Raises what `Launch.compiled` raises, then, as Triton does, UsageError for what is no grid, of which
         a `warmup` makes no use.
         """
+        __tracebackhide__ = True  # by IPython, as `run` of the recorder
         arguments = tuple(stand_in(value) for value in args)
         keywords = {name: stand_in(value) for name, value in kwargs.items()}
         special = specialize(kernel, arguments, keywords, self.arch)

@@ -158,6 +158,7 @@ def _run(launches: Launches, original: Callable[..., Any]) -> Callable[..., Any]
 
     @functools.wraps(original)
     def run(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        __tracebackhide__ = True  # by IPython, where a function of the user's raises
         for hook in kernel.pre_run_hooks:
             hook(*args, **kwargs)
         launches.look_where()
