@@ -313,16 +313,20 @@ def traceback_filter(keep: Callable[[Any, Any], Any]) -> Generator[None]:
         tracer._filter_traceback_frames = original
 
 
+_BATCH_NORMS = frozenset(f"aten::{name}" for name in ("native_batch_norm", "cudnn_batch_norm", "miopen_batch_norm"))
+"""Operators that write into statistics when they train, of which their schemas say nothing."""
+
+
 def written_arguments(operator: Any, args: Any, kwargs: Any) -> list[Any]:
     """The arguments that an operator writes into, by its schema; all where it has none."""
     schema = getattr(operator, "_schema", None)
     if schema is None:
         return [*args, *kwargs.values()]
-    found: list[Any] = []
-    for number, parameter in enumerate(schema.arguments):
-        if parameter.alias_info is not None and parameter.alias_info.is_write:
-            found.append(args[number] if number < len(args) else kwargs.get(parameter.name))
-    return found
+    given = {one.name: args[at] if at < len(args) else kwargs.get(one.name) for at, one in enumerate(schema.arguments)}
+    said = [one.name for one in schema.arguments if one.alias_info is not None and one.alias_info.is_write]
+    if schema.name in _BATCH_NORMS and given["training"]:
+        said += ["running_mean", "running_var"]
+    return [given[name] for name in dict.fromkeys(said)]
 
 
 def is_inplace_view(operator: Any) -> bool:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from irwidget.errors import UnsupportedError, UsageError
-from irwidget.layouts.code import BANK_BYTES, BANKS
+from irwidget.layouts.code import BANK_BYTES
 from irwidget.layouts.linear import Linear, Numbers, linear
 from irwidget.layouts.types import Module, TensorType, one_buffer, tensor_type
 from irwidget.layouts.types import module as module_of
 from irwidget.toolchain import triton_layouts
+from irwidget.toolchain.triton_archs import find
 from irwidget.toolchain.triton_layouts import Answer, Ask, Question
 
 
@@ -36,6 +38,14 @@ class Layout:
         """The layout's attribute, written out."""
         return self.module.aliases.get(self.type.encoding, self.type.encoding)
 
+    @cached_property
+    def banks(self) -> int:
+        """Banks of the shared memory of the GPU that the dump was written for; 0 where that is not known."""
+        try:
+            return find(arch_of(self)).banks
+        except UsageError:
+            return 0
+
     @property
     def known(self) -> Linear:
         """The linear layout. Raises UnsupportedError where there is none, with the reason."""
@@ -45,8 +55,8 @@ class Layout:
 
     def owners(self, *element: int) -> list[dict[str, int]]:
         """Every place that holds an element, given by its coordinates: `register`, `lane`, `warp` and `block` of a
-        tensor in registers; `offset` (in elements), `byte`, `bank` and `block` in shared memory; `row` and `col` of
-        tensor memory.
+        tensor in registers; `offset` (in elements), `byte`, `bank` (where `banks` are known) and `block` in shared
+        memory; `row` and `col` of tensor memory.
 
         Raises IndexError outside of the tensor, UnsupportedError as `known`.
         """
@@ -86,7 +96,8 @@ class Layout:
     def _placed(self, place: dict[str, Any]) -> dict[str, Any]:
         offset = place["offset"] + sum((place["offset"] // every) * left for every, left in self.padding)
         byte = offset * self.type.bits // 8
-        return {**place, "offset": offset, "byte": byte, "bank": byte // BANK_BYTES % BANKS}
+        placed = {**place, "offset": offset, "byte": byte}
+        return {**placed, "bank": byte // BANK_BYTES % self.banks} if self.banks else placed
 
     def __repr__(self) -> str:
         if self.linear is None:

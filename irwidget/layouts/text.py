@@ -36,7 +36,7 @@ def _corner(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def _legend(layout: Layout) -> str:
     if layout.type.memory == "shared":
-        return "offset in elements @ bank"
+        return "offset in elements @ bank" if layout.banks else "offset in elements"
     return "row:column" if layout.type.memory else "warp:lane:register"
 
 
@@ -49,7 +49,7 @@ def _written(layout: Layout, places: list[dict[str, int]]) -> Iterator[str]:
     for place in places:
         block = f"b{place['block']}:" if layout.known.sizes.get("block", 1) > 1 else ""
         if layout.type.memory == "shared":
-            yield f"{block}{place['offset']}@{place['bank']}"
+            yield f"{block}{place['offset']}" + (f"@{place['bank']}" if "bank" in place else "")
         elif layout.type.memory:
             yield f"{place['row']}:{place['col']}"
         else:

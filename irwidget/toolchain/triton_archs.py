@@ -42,6 +42,13 @@ class Arch:
         return self.capability if self.backend == "cuda" else self.name
 
     @property
+    def banks(self) -> int:
+        """Banks of 32 bits of its shared memory; 0 where that is not known, as of RDNA, whose blocks have either."""
+        if self.backend == "cuda":
+            return 32
+        return 64 if self.name == "gfx950" else 32 if self.warp_size == 64 else 0
+
+    @property
     def warp_size(self) -> int:
         return 64 if re.fullmatch(r"gfx9\w\w", self.name) else 32
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from irwidget.toolchain import triton_private
+from irwidget.toolchain import triton_private, triton_scalars
 
 
 class Watch(Protocol):
@@ -97,8 +97,9 @@ def interpret(
     triton_private.knobs().runtime.interpret = True
     function.__call__ = call
     function.__get__ = bound  # methods of aggregates
+    args, named = triton_scalars.as_compiled(kernel, arguments, keywords)
     try:
-        interpreted(_with_closure(kernel.fn)).run(*arguments, grid=grid, warmup=False, **keywords)
+        interpreted(_with_closure(kernel.fn)).run(*args, grid=grid, warmup=False, **named)
     except Exception as error:
         if (name := _outside_of_the_interpreter(error)) is None:
             raise

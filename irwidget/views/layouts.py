@@ -51,6 +51,7 @@ def _layout(one: Layout) -> TensorLayout:
         "encoding": one.encoding,
         "memory": one.type.memory,
         "bits": one.type.bits,
+        "banks": one.banks,
         "shape": list(known.shape) if known else list(one.type.shape),
         "bases": {name: [list(vector) for vector in vectors] for name, vectors in known.bases.items()} if known else {},
         "padding": [list(pair) for pair in one.padding],

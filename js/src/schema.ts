@@ -841,6 +841,8 @@ export interface TensorLayout {
   readonly memory: string;
   /** Of an element. */
   readonly bits: number;
+  /** Of the GPU's shared memory, of 32 bits; 0 where that is not known. */
+  readonly banks: number;
   /** What is laid out, in elements. */
   readonly shape: readonly number[];
   /** By the name of an input (`register`, `lane`, `offset` ...): the element that each bit leads to, by xor. */

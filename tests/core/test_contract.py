@@ -281,6 +281,12 @@ def test_what_an_operator_writes_and_draws():
     assert [id(one) for one in private.written_arguments(aten.add_.Tensor, (x, y), {})] == [id(x)]
     assert private.written_arguments(aten.add.out, (x, y), {"out": y})[0] is y
     assert private.written_arguments(aten.add.Tensor, (x, y), {}) == []
+    for trains in (True, False):  # of which the schema says nothing
+        mean, spread = torch.zeros(2), torch.ones(2)
+        found = private.written_arguments(aten.native_batch_norm.default, (x, None, None, mean, spread, trains), {})
+        assert list(map(id, found)) == [id(mean), id(spread)] * trains
+        torch.native_batch_norm(torch.rand(4, 2), None, None, mean, spread, trains, 0.1, 1e-5)
+        assert bool(mean.any()) is trains
     assert list(map(id, private.written_arguments(len, (x,), {"a": y}))) == [id(x), id(y)]
     assert [private.is_inplace_view(one) for one in (aten.t_.default, aten.add_.Tensor, len)] == [True, False, False]
     drawing = (aten.rand.default, aten.bernoulli_.float, aten.native_dropout.default, aten.add.Tensor)

@@ -400,6 +400,7 @@ def test_an_unmodified_notebook_cell_maps_to_its_own_lines():
         ("\nassert x.tolist() == [2.0] * 1000", "", 1, False, None),
         ("\n1 / 0", "ZeroDivisionError", 1, True, None),
         ("\n1 +", "SyntaxError", 0, True, None),
+        ("\nscale[lambda meta: (meta['NO'],)](x, x.numel(), BLOCK=256)", "KeyError", 1, True, None),
         ("\nscale[(4,)](x, x.numel())", "", 1, False, "missing 1 required positional argument"),
     ],
 )
@@ -413,6 +414,7 @@ def test_a_notebook_shows_the_users_own_errors_and_only_those(extra, shown, coun
     assert problem in str(launches.problem) if problem else launches.problem is None
     printed = capsys.readouterr()
     assert (shown in printed.out + printed.err) if shown else "Error" not in printed.out + printed.err
+    assert "irwidget/frontends" not in printed.out + printed.err
     assert "showtraceback" not in vars(shell)
 
 

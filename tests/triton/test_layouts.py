@@ -140,6 +140,15 @@ def test_padding_moves_bytes_and_not_elements():
     ]
 
 
+@pytest.mark.parametrize(("arch", "banks"), [("sm_90", 32), ("gfx942", 32), ("gfx950", 64), ("gfx1201", 0)])
+def test_banks_are_those_of_the_gpu(arch, banks):
+    layout = layouts.layout(memory((64, 64), SWIZZLED.format(1, 1, 1, "1, 0"), "f32"), arch=arch)
+    (owner,) = layout.owners(0, 40)
+    assert owner == {"offset": 40, "byte": 160, "block": 0} | ({"bank": 40 % banks} if banks else {})
+    (_, row, *_) = text.drawn(layout).splitlines()
+    assert row.split()[1] == ("1@1" if banks else "1")
+
+
 def test_a_ring_of_barriers_has_the_layout_of_one():
     ring = layouts.layout(memory((3, 1), SWIZZLED.format(1, 1, 1, "0"), "i64"))
     assert ring.owners(0) == [{"offset": 0, "byte": 0, "bank": 0}]

@@ -418,6 +418,52 @@ def test_bfloat16_is_computed_and_rounded_as_on_a_gpu(values):
     assert len(launches) == 1
 
 
+@triton.jit
+def scalars(half, byte, out, scale, one, many: tl.int64, brain: tl.bfloat16, pair, tenth=0.1, N: tl.constexpr = 4):
+    o = tl.arange(0, N)
+    x, y = tl.load(half + o), tl.load(byte + o)
+    tl.store(out + o, x * scale)
+    tl.store(out + N + o, x * tenth)
+    tl.store(out + 2 * N + o, (y + one) * pair[1])
+    tl.store(out + 3 * N + o, many * 2147483647)
+    tl.store(out + 4 * N + o, brain * x.to(tl.bfloat16) * pair[0])
+
+
+def test_scalars_of_a_launch_have_the_types_that_triton_gives_them():
+    def cell():
+        half = torch.full((4,), 2049.0, device="cuda").half()  # 2048 in 16 bits
+        byte = torch.full((4,), 127, device="cuda", dtype=torch.int8)
+        out = torch.empty(5, 4, device="cuda", dtype=torch.float64)
+        scalars[(1,)](half, byte, out, 1.0001, 1, 3, 1.01, (1.0001, 1))
+        single = np.float32
+        rows = [single(2048) * single(1.0001), single(2048) * single(0.1), -128, 3 * 2147483647]
+        rows.append(single(1.0078125) * 2048 * single(1.0001))
+        assert out.tolist() == [[float(row)] * 4 for row in rows]
+
+    with recording(CAN_READ):
+        cell()
+
+
+@pytest.mark.parametrize("values", [False, True])
+def test_what_a_gpu_computes_in_32_bits_is_rounded_once(values):
+    def computed(x, mean, spread, gradient):
+        x.requires_grad_()
+        y = torch.nn.functional.batch_norm(x, mean, spread, training=True)
+        y.backward(gradient)
+        return y, mean, spread, x.grad, torch.log_softmax(x * 8, -1)
+
+    def cell():
+        torch.manual_seed(0)
+        given = [torch.rand(*shape, device="cuda").half() for shape in ((8, 16, 9), (16,), (16,), (8, 16, 9))]
+        wide = [one.float() for one in given]
+        for found, wanted in zip(computed(*given), computed(*wide), strict=True):
+            assert found.dtype == torch.float16
+            assert found.tolist() == wanted.half().tolist()
+
+    with recording(CAN_READ, values=values):
+        cell()
+
+
 @pytest.mark.parametrize("values", [False, True])
 def test_what_is_moved_between_cpu_and_gpu_is_copied(values):
     older = torch.zeros(64, dtype=torch.int32)  # than the cell, and the CPU's

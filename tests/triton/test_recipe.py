@@ -165,7 +165,7 @@ def test_a_lowering_has_its_recipe():
 # --- configurations
 
 
-@triton.autotune([triton.Config({"BLOCK": 32}), triton.Config({"BLOCK": 512}, num_warps=2)], key=["n"])
+@triton.autotune([triton.Config({"BLOCK": 32}), triton.Config({"BLOCK": 512}, num_warps=1)], key=["n"])
 @triton.jit
 def tuned(x_ptr, n, BLOCK: tl.constexpr):
     tl.static_assert(BLOCK != 64)
@@ -181,14 +181,14 @@ def test_configurations_are_a_table(arch):
     assert [row["chosen"] for row in table] == [True, True]
     widths = [list(row["loads"]) for row in table]
     assert widths[1] == ["128"]
-    assert table[1]["num_warps"] == 2
+    assert table[1]["num_warps"] == 1
     for row in table:
         assert row["registers"] > 0
         assert row["shared_memory"] == 0
         assert sum(row["loads"].values()) > 0
         assert row["instructions"]
     if arch == "sm_80":
-        assert [row["occupancy"] for row in table] == [1.0, 1.0]
+        assert [row["occupancy"] for row in table] == [1.0, 32 / 64], "of 32 blocks each has one warp"
         assert table[1]["sass_lines"] > 0
     assert json.dumps(table)
     by = low.results["configurations"].table(sort="num_warps", descending=True)

@@ -1,6 +1,7 @@
 """Cells whose tensors have values: launches are executed by Triton's interpreter."""
 
 import copy
+import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,6 +11,7 @@ import triton
 import triton.language as tl
 
 import irwidget
+from irwidget.errors import UsageError
 from irwidget.frontends import triton as frontend
 from irwidget.frontends.triton.failures import NotExecuted
 from tests.triton.kernels import add, add_kernel, recording
@@ -237,6 +239,24 @@ def test_threads_and_transformed_functions_see_the_same_world(values):
     assert sorted(map(str, kinds)) == ["torch.float16", "torch.float32"]
     with ThreadPoolExecutor(1) as pool:  # and no longer
         assert pool.submit(lambda: torch.ones(1).is_cpu).result()
+
+
+def test_what_a_process_of_the_cell_launches_is_said_to_be_missing():
+    def child():
+        if (process := os.fork()) == 0:
+            add(torch.ones(8, device="cuda"), torch.ones(8, device="cuda"))
+            os._exit(0)
+        assert os.waitpid(process, 0)[1] == 0
+
+    for here in (True, False):
+        with recording("sm_90") as launches:
+            child()
+            if here:
+                add(torch.ones(8, device="cuda"), torch.ones(8, device="cuda"))
+        assert len(launches) == here
+        assert ["what processes that the cell starts" in one.message for one in launches.diagnostics] == [True]
+    with pytest.raises(UsageError, match="The cell itself launches no Triton kernel: what processes that the cell"):
+        frontend.require_launch(launches, {})
 
 
 CHECKED = """

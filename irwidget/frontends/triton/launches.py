@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
+import os
 import reprlib
 import sys
 import time
@@ -72,6 +74,8 @@ class Launches(list[Launch]):
         """Whether what is launched now is noted only: an autotuner tries its configurations."""
         self.tunings = 0
         """Calls of autotuners so far."""
+        self._process = os.getpid()
+        self._elsewhere = mmap.mmap(-1, 1)  # which processes that the cell starts share
         self._seen: dict[str, CapturedKernel] = {}
         self._met: dict[str, Launch] = {}
         self._grid: tuple[int, ...] | None = None
@@ -131,6 +135,7 @@ class Launches(list[Launch]):
         Raises what `Launch.compiled` raises, then, as Triton does, UsageError for what is no grid, of which
         a `warmup` makes no use.
         """
+        __tracebackhide__ = True  # by IPython, as `run` of the recorder
         arguments = tuple(stand_in(value) for value in args)
         keywords = {name: stand_in(value) for name, value in kwargs.items()}
         special = specialize(kernel, arguments, keywords, self.arch)
@@ -223,6 +228,16 @@ class Launches(list[Launch]):
             if len(self) > first:
                 self[first:first] = [replace(launch, tuning=self.tuning) for launch in again]
             self.tuning, self.config, self.later, self.trying = 0, "", False, False
+
+    def look_where(self) -> None:
+        """Note, for the process of the cell, that this is another, which the cell has started (fork)."""
+        if os.getpid() != self._process:
+            self._elsewhere[0] = 1
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether processes that the cell started have launched kernels, too."""
+        return bool(self._elsewhere[0])
 
     def remark(self, message: str, severity: Severity = "remark") -> None:
         """Note, once, what was left out of the cell."""

@@ -9,6 +9,7 @@ import torch
 
 from irwidget import private_torch
 from irwidget.frontends.triton.memory import Memories, Memory, Ref
+from irwidget.frontends.triton.narrow import rounded_once
 from irwidget.private_torch import DisableTorchFunction, TorchDispatchMode, pytree
 
 EMPTY = frozenset("empty empty_like empty_strided empty_permuted new_empty new_empty_strided".split())
@@ -28,7 +29,7 @@ class Ledger(TorchDispatchMode):
         self.memories = Memories()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        made = func(*args, **(kwargs or {}))
+        made = rounded_once(func, args, kwargs or {})
         with DisableTorchFunction():
             self._note(func, args, kwargs or {}, made)
         return made

@@ -20,6 +20,7 @@ from irwidget.frontends.triton.tensors import LOCK
 from irwidget.toolchain import triton_private
 from irwidget.toolchain.triton_archs import DEFAULT, find
 from irwidget.toolchain.triton_state import require
+from irwidget.trace import Diagnostic
 
 
 def has_gpu() -> bool:
@@ -85,6 +86,8 @@ def recording(
             raise
     finally:
         launches.diagnostics += launches.reading.summary()
+        if launches.elsewhere:
+            launches.diagnostics.append(Diagnostic("warning", _ELSEWHERE))
         launches[:] = [replace(launch, notes=tuple(launches.diagnostics)) for launch in launches]
 
 
@@ -134,10 +137,17 @@ def run_cell(
     return launches
 
 
+_ELSEWHERE = (
+    "what processes that the cell starts (os.fork, multiprocessing) launch is not shown: launch it in the cell's own"
+)
+
+
 def require_launch(launches: Launches, namespace: Mapping[str, object]) -> None:
     """Raise UsageError when a cell launched nothing; names the kernels that it could launch."""
     if launches:
         return
+    if launches.elsewhere:
+        raise UsageError(f"The cell itself launches no Triton kernel: {_ELSEWHERE}")
     known = [f"{name}[grid]({', '.join(getattr(one, 'arg_names', []))})" for name, one in kernels(namespace).items()]
     hint = f"Launch one of its kernels: {'; '.join(known)}." if known else "It defines no kernel either."
     raise UsageError(f"The cell launches no Triton kernel. {hint}")
@@ -148,8 +158,10 @@ def _run(launches: Launches, original: Callable[..., Any]) -> Callable[..., Any]
 
     @functools.wraps(original)
     def run(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        __tracebackhide__ = True  # by IPython, where a function of the user's raises
         for hook in kernel.pre_run_hooks:
             hook(*args, **kwargs)
+        launches.look_where()
         with LOCK:
             captured = launches.note(kernel, args, grid, kwargs, warmup=warmup)
             if not warmup:
@@ -164,6 +176,7 @@ def _run_on_gpu(launches: Launches, original: Callable[..., Any]) -> Callable[..
 
     @functools.wraps(original)
     def run(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        launches.look_where()
         launches.note(kernel, args, grid, kwargs, warmup=warmup)
         return original(kernel, *args, grid=grid, warmup=warmup, **kwargs)
 

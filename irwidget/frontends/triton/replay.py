@@ -16,6 +16,7 @@ import torch
 
 from irwidget.devices import CPU
 from irwidget.frontends.triton.memory import Memory, NoValue, Ref
+from irwidget.frontends.triton.narrow import rounded_once
 from irwidget.frontends.triton.reached import Reached
 from irwidget.frontends.triton.rebuilding import mapped
 from irwidget.frontends.triton.scopes import as_it_is
@@ -170,7 +171,7 @@ def _operate(entry: Operation) -> None:
     args, kwargs = pytree.tree_map(real, (entry.args, entry.kwargs))
     sizes = {one: one.allocated().nbytes() for one in entry.writes}
     with _generator(entry):
-        made = entry.func(*args, **kwargs)
+        made = rounded_once(entry.func, args, kwargs, [one and one.dtype for one in entry.made])
     if any(one.allocated().nbytes() != size for one, size in sizes.items()):
         raise NoValue(f"{entry.name} changed the size of memory")
     for place, one in zip(entry.made, pytree.tree_leaves(made), strict=True):

@@ -127,7 +127,8 @@ class Tape:
 
     def after(self, step: Step, made: Any) -> None:
         """Note an operator, which gave tensors without values."""
-        results = [one for one in pytree.tree_leaves(made) if isinstance(one, torch.Tensor)]
+        leaves = pytree.tree_leaves(made)
+        results = [one for one in leaves if isinstance(one, torch.Tensor)]
         new = {id(one): self.memories.new(one) for one in _with_new_memory(results, self.memories)}
         fresh = tuple(new.values())
         if private_torch.is_inplace_view(step.func):
@@ -147,7 +148,7 @@ class Tape:
             self._look_at_the_seed()
         problem = step.problem or (self.generator.unknown if random else "")
         problem = problem or self._problem(read, over, writes)
-        if problem or len(results) != len(pytree.tree_leaves(made)):
+        if problem or len(results) + leaves.count(None) != len(leaves):
             self.unknown(writes, problem or f"{step.name} gives more than tensors")
             return
         whole = {id(one.memory) for one in over if one.is_whole()}
@@ -155,8 +156,8 @@ class Tape:
             memory.unknown = "" if id(memory) in whole else memory.unknown
             memory.measured &= id(memory) not in whole
             memory.drawn |= random or any(one.memory.drawn for one in read)
-        refs = tuple(self._ref(one) for one in results)
-        places = tuple(ref if ref.memory in fresh else None for ref in refs)
+        refs = [one if one is None else self._ref(one) for one in leaves]
+        places = tuple(ref if ref and ref.memory in fresh else None for ref in refs)
         chain = (self.generator,) if random else ()
         reads = (*(one.memory for one in read), *chain)
         self.add(Operation(step.func, step.args, step.kwargs, read, over, places, reads, (*writes, *chain), random))

@@ -25,6 +25,7 @@ from irwidget.frontends.triton.gpu import CUDA
 from irwidget.frontends.triton.homes import Homes
 from irwidget.frontends.triton.ledger import LEDGER
 from irwidget.frontends.triton.memory import NoValue
+from irwidget.frontends.triton.narrow import with_statistics
 from irwidget.frontends.triton.reading import Reader, Reading
 from irwidget.frontends.triton.references import not_compared
 from irwidget.frontends.triton.scopes import as_it_is, replaced
@@ -79,7 +80,7 @@ class _FakeMode(FakeTensorMode):
         with DisableTorchFunction():
             step = self.reader.tape.before(func, args, kwargs)
         try:
-            made = super().__torch_dispatch__(func, types, args, kwargs)
+            made = with_statistics(func, super().__torch_dispatch__(func, types, args, kwargs))
         except Exception as error:
             if not failures.needs_values(error):
                 raise
@@ -346,6 +347,7 @@ def on_a_gpu(*, values: bool, reading: Reading | None = None) -> Generator[None]
         stack.enter_context(replaced(BackwardCFunction, "apply", _outside(mode, BackwardCFunction.apply)))
         if fake is not None:
             stack.enter_context(replaced(torch.nn.Module, "_apply", _apply))
+            stack.enter_context(replaced(FakeTensor, "tolist", _list))  # by itself number by number
             for name, unknown in (
                 ("manual_seed", ""),
                 ("seed", ""),

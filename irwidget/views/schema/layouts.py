@@ -15,6 +15,8 @@ class TensorLayout(TypedDict):
     """`shared` or `tensor` for memory; "" for registers."""
     bits: int
     """Of an element."""
+    banks: int
+    """Of the GPU's shared memory, of 32 bits; 0 where that is not known."""
     shape: list[int]
     """What is laid out, in elements."""
     bases: dict[str, list[list[int]]]

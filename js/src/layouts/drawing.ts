@@ -119,7 +119,12 @@ export class Grid {
 
 /** Whether two places are of one thread, or of one bank. */
 function same(linear: Linear, a: ElementPlace, b: ElementPlace): boolean {
-  const keys = linear.layout.memory === "shared" ? ["bank"] : linear.layout.memory ? ["row"] : ["thread", "block"];
+  const keys =
+    linear.layout.memory === "shared"
+      ? linear.colours.slice(0, 1)
+      : linear.layout.memory
+        ? ["row"]
+        : ["thread", "block"];
   return keys.every((key) => a[key] === b[key]);
 }
 

@@ -2,8 +2,7 @@
 
 import type { TensorLayout } from "../schema";
 
-/** Of NVIDIA's shared memory: banks of 32 bits. */
-const BANKS = 32;
+/** Of shared memory. */
 const BANK_BYTES = 4;
 
 /** A place of the hardware: `register`, `lane`, `warp`, `block`; `offset` and what follows from it; `row`, `col`. */
@@ -47,7 +46,7 @@ export class Linear {
 
   /** What an element can be coloured by, the most telling first. */
   get colours(): readonly string[] {
-    if (this.layout.memory === "shared") return ["bank", "offset"];
+    if (this.layout.memory === "shared") return this.layout.banks ? ["bank", "offset"] : ["offset"];
     return this.layout.memory ? ["row", "col"] : ["warp", "thread", "lane", "register", "block"];
   }
 
@@ -57,7 +56,8 @@ export class Linear {
       let offset = linear;
       for (const [every, left] of this.layout.padding) offset += Math.floor(linear / every!) * left!;
       const byte = Math.floor((offset * this.layout.bits) / 8);
-      return { ...place, offset, byte, bank: Math.floor(byte / BANK_BYTES) % BANKS };
+      const { banks } = this.layout;
+      return { ...place, offset, byte, ...(banks ? { bank: Math.floor(byte / BANK_BYTES) % banks } : {}) };
     }
     const { lane, warp } = place;
     if (lane === undefined || warp === undefined) return place;
@@ -69,7 +69,7 @@ export class Linear {
 export function told(layout: TensorLayout, place: ElementPlace): string {
   const words =
     layout.memory === "shared"
-      ? ["offset", "byte", "bank"]
+      ? ["offset", "byte", ...(layout.banks ? ["bank"] : [])]
       : layout.memory
         ? ["row", "col"]
         : ["warp", "lane", "register"];
