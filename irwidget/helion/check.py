@@ -19,7 +19,7 @@ from irwidget.errors import IRWidgetError, UnsupportedError
 from irwidget.helion import eager_mode
 from irwidget.helion.bound import Binding
 from irwidget.private_torch import pytree
-from irwidget.trace import Trace, Verdict, not_checked
+from irwidget.trace import Diagnostic, Trace, Verdict, not_checked
 
 _OF_TILES = ("tile_begin", "tile_end", "tile_id", "tile_count", "tile_block_size", "_if")
 """Ops by which a result can depend on how the work is cut into tiles."""
@@ -38,8 +38,10 @@ class Runnable(Protocol):
         """The same kernel with its ATen nodes as they were imported."""
         ...
 
-    def run(self, *tensors: Any, timeout: float = ..., opt_level: int = ...) -> Any:
-        """Run the module on the CPU. Returns what the kernel returns."""
+    def launch(
+        self, tensors: Sequence[Any] = ..., timeout: float = ..., opt_level: int = ...
+    ) -> tuple[Any, tuple[Diagnostic, ...]]:
+        """Run the module on the CPU. Returns what the kernel returns, and what there is to say of the run."""
         ...
 
 
@@ -47,7 +49,9 @@ def checked(trace: Trace, lowering: Runnable, *, each: bool) -> Trace:
     """The trace with the verdict on the final module; with `each`, that on the raw one as well."""
     raw = [("import", lowering.as_raw())] if each and lowering.aten != "raw" else []
     outputs = _expected(lowering.binding)
-    verdicts = [_verdict(name, which, outputs) for name, which in [*raw, (lowering.trace.dumps[-1].name, lowering)]]
+    both = [*raw, (lowering.trace.dumps[-1].name, lowering)]
+    verdicts, remarks = zip(*(_verdict(name, which, outputs) for name, which in both), strict=True)
+    trace = replace(trace, diagnostics=tuple(dict.fromkeys((*trace.diagnostics, *remarks[-1]))))
     said = next((verdict for verdict in verdicts if verdict.state == "differs"), last(trace, verdicts[-1]))
     return with_verdict(trace, replace(said, each=tuple(verdicts) if each else ()))
 
@@ -113,20 +117,24 @@ def _result(number: int, want: torch.Tensor, samples: Sequence[torch.Tensor], gr
     return ExpectedResult(label, want, allowed=growth * spread + floor + info.smallest_normal)
 
 
-def _verdict(name: str, lowering: Runnable, expected: list[ExpectedResult] | str) -> Verdict:
+def _verdict(
+    name: str, lowering: Runnable, expected: list[ExpectedResult] | str
+) -> tuple[Verdict, tuple[Diagnostic, ...]]:
+    """The verdict on a module, and what there is to say of its run."""
     if isinstance(expected, str):
-        return not_checked(expected)
+        return not_checked(expected), ()
     arguments = copy.deepcopy(lowering.binding.arguments)
     index = next(i for i, dump in reversed(list(enumerate(lowering.trace.dumps))) if name in ("import", dump.name))
     try:
-        results = _tensors((lowering.run(*arguments, opt_level=0, timeout=SECONDS), arguments))
+        returned, said = lowering.launch(arguments, opt_level=0, timeout=SECONDS)
     except IRWidgetError as error:
-        return Verdict("not checked", name, index, str(error).splitlines()[0])
+        return Verdict("not checked", name, index, str(error).splitlines()[0]), ()
+    results = _tensors((returned, arguments))
     verdict = judge(name, index, [array(result) for result in results], expected)
     if verdict.state == "differs" and any(node.target in _OF_TILES for node in lowering.trace.nodes):
         reason = "eager mode takes each loop as one tile, and this kernel's result depends on its tiles"
-        return Verdict("not checked", name, index, reason)
-    return verdict
+        return Verdict("not checked", name, index, reason), said
+    return verdict, said
 
 
 def _tensors(values: Any) -> tuple[torch.Tensor, ...]:

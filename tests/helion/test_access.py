@@ -20,6 +20,7 @@ import torch
 
 from irwidget.errors import UsageError
 from irwidget.helion import emit_kernel, lower_kernel
+from irwidget.helion.check import checked
 from tests.helion import kernels_access as kernels
 from tests.helion.cases import difference
 
@@ -243,16 +244,53 @@ def test_integers_without_sign_are_none_below_zero():
 
 
 @helion.kernel(config=helion.Config(block_sizes=[4]))
-def written(x: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+def placed(x: torch.Tensor, flags: torch.Tensor, places: torch.Tensor, hits: torch.Tensor) -> list[torch.Tensor]:
+    taken, masked = torch.empty([places.size(0)]), torch.empty([places.size(0)])
+    truths = torch.empty([places.size(0)], dtype=torch.bool)
     for tile in hl.tile(places.size(0)):
-        x[places[tile]] = tile.index.to(torch.float32) + 1
-    return x
+        at = places[tile]
+        taken[tile] = x[at] + 1
+        masked[tile] = hl.load(x, [at], extra_mask=at >= 0)
+        truths[tile] = flags[at]
+        hl.atomic_add(hits, [at], 1.0)
+        x[at] = tile.index.to(torch.float32) + 1
+    return [taken, masked, truths]
 
 
-def test_of_lanes_that_meet_the_first_writes_and_none_outside():
-    given = (torch.zeros(5), torch.tensor([-1, 2, 2, 5, 0]))
-    found = lower_kernel(written, given, dumps=False).run(opt_level=0, check_bounds=True)
-    assert found.tolist() == [5, 0, 2, 0, 0]
+def arguments(*places: int) -> Tensors:
+    return torch.arange(5.0), torch.arange(5) > 2, torch.tensor(places), torch.zeros(5)
+
+
+@pytest.mark.filterwarnings("ignore:.* in a run, node")
+def test_of_lanes_that_meet_the_first_writes_and_none_outside_which_are_counted():
+    x, _, _, hits = given = arguments(-1, 2, 2, 5, 0)
+    lowering = lower_kernel(placed, given, dumps=False)
+    with pytest.warns(RuntimeWarning, match="node root_graph_0.store_3 writes outside of x, which is left out"):
+        taken, masked, truths = lowering.run(opt_level=0, check_bounds=True)
+    assert (x.tolist(), hits.tolist()) == ([5, 1, 2, 3, 4], [1, 0, 2, 0, 0])
+    assert taken.tolist() == [1, 3, 3, 5, 1]
+    assert masked.tolist() == [0, 2, 2, 4, 0]
+    assert truths.tolist() == [False, False, False, True, False]
+    said = [remark.message.replace(" in a run, node root_graph_0.", " ") for remark in lowering.diagnostics]
+    nearest = "and takes the nearest element inside"
+    assert said == [
+        f"2 times load_1 reads outside of x, {nearest}",
+        f"once load_2 reads outside of x, {nearest}",
+        f"2 times load_3 reads outside of flags, {nearest}",
+        "2 times atomic_add writes outside of hits, which is left out",
+        "2 times store_3 writes outside of x, which is left out",
+    ]
+    lowering.run(*arguments(4, 3, 2, 1, 0), opt_level=0)
+    assert lowering.diagnostics == ()
+
+
+def test_a_difference_comes_with_the_positions_that_lie_outside():
+    """Eager mode counts those below zero from the end."""
+    lowering = lower_kernel(placed, arguments(-1, 2, 3), dumps=False)
+    found = checked(lowering.trace, lowering, each=False)
+    assert found.check is not None
+    assert found.check.state == "differs"
+    assert [remark.severity for remark in found.diagnostics] == ["warning"] * 4 + ["error"]
 
 
 @helion.kernel(config=helion.Config(block_sizes=[4]))
