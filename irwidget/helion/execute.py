@@ -146,7 +146,6 @@ def launch_once(
     aliasing.check(program.tensors, tensors)
     regions: dict[int, _Region] = {}
     size = 64
-    anywhere = any(host.memory and host.written for host in program.tensors)
     for host, tensor in zip(program.tensors, tensors, strict=True):
         if tensor is None:
             continue
@@ -155,7 +154,7 @@ def launch_once(
         if key not in regions:
             regions[key] = _Region(size, storage)
             size += (storage.nbytes() + 127) // 64 * 64
-        regions[key].written |= host.written or anywhere
+        regions[key].written |= host.written
     pointed = _pointed(program, tensors, regions, size)
     size = pointed.size
     arguments: list[Value | MemRef] = []
@@ -169,7 +168,7 @@ def launch_once(
         arguments.append(MemRef(start, tuple(tensor.shape), tensor.stride()))
     for scalar, number in zip(program.scalars, numbers, strict=True):
         arguments.append(float(number) if str(scalar.value.type) == "f64" else int(number))
-    stored = pointed.copied if anywhere else []
+    stored = pointed.copied if any(host.memory and host.written for host in program.tensors) else []
     if program.pointed:
         counted = _Region((pointed.size + 63) // 64 * 64, counts.untyped_storage(), written=True)
         regions[counts.data_ptr()] = counted
@@ -281,5 +280,5 @@ def _steps(program: Executable) -> tuple[Step, ...]:
     """The way to the LLVM dialect; the last two steps take tensors to buffers and buffers to LLVM."""
     *first, to_buffers, to_llvm = program.steps
     narrow, products, sums = (Step(tool, "") for tool in (tools.NARROW_FLOATS, tools.PRODUCTS, tools.SUMS))
-    outside = (Step(tools.OUTSIDE, " ".join(program.pointed)),) if program.pointed else ()
+    outside = (Step(tools.OUTSIDE, " ".join((program.name, *program.pointed))),) if program.pointed else ()
     return (*first, narrow, to_buffers, *outside, products, sums, to_llvm, Step("execute", ""))

@@ -34,24 +34,28 @@ class _Access:
 
 
 def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
-    """The step of a pipeline that does this to a module on buffers; its arguments are the nodes to count for."""
+    """The step of a pipeline that does this to a module on buffers.
+
+    Its arguments are the name of the kernel's function and the nodes to count for.
+    """
     before = as_mlir(run, state, step)
+    name, *nodes = step.arguments.split()
 
     def apply(_: State) -> State:
-        count(before.module, step.arguments.split())
+        count(before.module, name, nodes)
         return before
 
     yield Pass("count-outside", apply)
 
 
-def count(module: Any, nodes: Sequence[str]) -> None:
-    """Have a function count, for each node, how often a position is outside; in place.
+def count(module: Any, name: str, nodes: Sequence[str]) -> None:
+    """Have the function of a name count, for each node, how often a position is outside; in place.
 
-    It gets one more argument, a `memref` of one int64 for each node.
+    It gets one more argument, a `memref` of one int64 for each node. What frees buffers is a function beside it.
     """
     builder = Builder(module.context)
     for function in module.body.operations:
-        if function.operation.name == "func.func" and function.regions[0].blocks:
+        if function.operation.name == "func.func" and function.name.value == name:
             block = function.regions[0].blocks[0]
             builder.start_function(block)
             found = list(_accesses(function.operation, nodes))

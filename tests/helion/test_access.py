@@ -19,8 +19,9 @@ import pytest
 import torch
 
 from irwidget.errors import UsageError
-from irwidget.helion import emit_kernel, lower_kernel
+from irwidget.helion import emit_kernel, lower_kernel, outside
 from irwidget.helion.check import checked
+from irwidget.toolchain import mlir
 from tests.helion import kernels_access as kernels
 from tests.helion.cases import difference
 
@@ -206,6 +207,8 @@ def test_what_is_read_is_read_before_memory_that_it_shares_is_written():
     with pytest.raises(UsageError, match="x and y share memory"):
         apart.run(both[:12], both[11:23])
     apart.run(both[:12], both[12:])
+    with pytest.raises(UsageError, match=r"x has strides \(1,\); the kernel was lowered for \(2\)"):
+        lower_kernel(read_before, (x[:4:2], x[:2].clone()), dumps=False).run(x[:2], x[2:4])
 
 
 @pytest.mark.filterwarnings("ignore:The given buffer is not writable")
@@ -251,7 +254,7 @@ def placed(x: torch.Tensor, flags: torch.Tensor, places: torch.Tensor, hits: tor
         at = places[tile]
         taken[tile] = x[at] + 1
         masked[tile] = hl.load(x, [at], extra_mask=at >= 0)
-        truths[tile] = flags[at]
+        truths[tile] = flags[at - 1]
         hl.atomic_add(hits, [at], 1.0)
         x[at] = tile.index.to(torch.float32) + 1
     return [taken, masked, truths]
@@ -280,8 +283,18 @@ def test_of_lanes_that_meet_the_first_writes_and_none_outside_which_are_counted(
         "2 times atomic_add writes outside of hits, which is left out",
         "2 times store_3 writes outside of x, which is left out",
     ]
-    lowering.run(*arguments(4, 3, 2, 1, 0), opt_level=0)
+    lowering.run(*arguments(4, 3, 2, 1, 1), opt_level=0)
     assert lowering.diagnostics == ()
+
+
+def test_of_the_functions_of_a_module_only_the_kernel_counts():
+    """The other is as the one that frees buffers."""
+    text = "func.func @kernel(%x: memref<4xf32>) { return } func.func private @other(%x: memref<4xf32>) { return }"
+    module = mlir.parse(text, mlir.new_context())
+    outside.count(module, "kernel", ["a", "b"])
+    kernel, other = (str(function.function_type.value) for function in module.body.operations)
+    assert kernel == "(memref<4xf32>, memref<2xi64>) -> ()"
+    assert other == "(memref<4xf32>) -> ()"
 
 
 def test_a_difference_comes_with_the_positions_that_lie_outside():
@@ -297,12 +310,14 @@ def test_a_difference_comes_with_the_positions_that_lie_outside():
 def beyond(x: torch.Tensor, wide: torch.Tensor) -> torch.Tensor:
     out = torch.empty([x.size(0)])
     for tile in hl.tile(x.size(0)):
-        out[tile] = x[tile, 7] + (wide[tile] > 0).to(torch.float32)
+        out[tile] = x[tile, 7] + x[tile, 2:99].sum(-1) + (wide[tile] > 0).to(torch.float32)
     return out
 
 
 def test_what_a_module_does_in_another_way_is_a_remark():
-    lowering = lower_kernel(beyond, (torch.ones(4, 5), torch.ones(4, dtype=torch.uint64)), dumps=False)
+    x, wide = torch.arange(20.0).reshape(4, 5), torch.ones(4, dtype=torch.uint64)
+    lowering = lower_kernel(beyond, (x, wide), dumps=False)
+    assert torch.equal(lowering.run(opt_level=0, check_bounds=True), x[:, 4] + x[:, 2:].sum(-1) + 1)
     said = [remark.message for remark in lowering.diagnostics]
     assert said[0] == "7 lies outside of dim 1 of x, of 5: taken for 4"
     assert said[1].startswith("uint64 is computed as int64")
