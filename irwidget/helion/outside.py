@@ -98,8 +98,6 @@ def _read(operation: Any, node: int) -> _Access | None:
     only = users[0] if len(users) == 1 else operation
     if only.name == "arith.select" and only.operands[1] == value:
         return _Access(node, only, [only.operands[0]], clamped, [])
-    if only.name == "arith.andi":  # how MLIR writes that a truth is selected away
-        return _Access(node, only, [other for other in only.operands if other != value], clamped, [])
     return _Access(node, operation, [], clamped, [])
 
 

@@ -253,7 +253,7 @@ def placed(x: torch.Tensor, flags: torch.Tensor, places: torch.Tensor, hits: tor
     for tile in hl.tile(places.size(0)):
         at = places[tile]
         taken[tile] = x[at] + 1
-        masked[tile] = hl.load(x, [at], extra_mask=at >= 0)
+        masked[tile] = hl.load(x, [at], extra_mask=at >= 0) + hl.load(x, [tile], extra_mask=tile.index > 4)
         truths[tile] = flags[at - 1]
         hl.atomic_add(hits, [at], 1.0)
         x[at] = tile.index.to(torch.float32) + 1
@@ -266,25 +266,28 @@ def arguments(*places: int) -> Tensors:
 
 @pytest.mark.filterwarnings("ignore:.* in a run, node")
 def test_of_lanes_that_meet_the_first_writes_and_none_outside_which_are_counted():
-    x, _, _, hits = given = arguments(-1, 2, 2, 5, 0)
+    x, _, _, hits = given = arguments(-1, 2, 2, 5, 0, 0)
     lowering = lower_kernel(placed, given, dumps=False)
     with pytest.warns(RuntimeWarning, match="node root_graph_0.store_3 writes outside of x, which is left out"):
         taken, masked, truths = lowering.run(opt_level=0, check_bounds=True)
-    assert (x.tolist(), hits.tolist()) == ([5, 1, 2, 3, 4], [1, 0, 2, 0, 0])
-    assert taken.tolist() == [1, 3, 3, 5, 1]
-    assert masked.tolist() == [0, 2, 2, 4, 0]
-    assert truths.tolist() == [False, False, False, True, False]
+    assert (x.tolist(), hits.tolist()) == ([5, 1, 2, 3, 4], [2, 0, 2, 0, 0])
+    assert taken.tolist() == [1, 3, 3, 5, 1, 1]
+    assert masked.tolist() == [0, 2, 2, 4, 0, 4]
+    assert truths.tolist() == [False, False, False, True, False, False]
     said = [remark.message.replace(" in a run, node root_graph_0.", " ") for remark in lowering.diagnostics]
     nearest = "and takes the nearest element inside"
     assert said == [
         f"2 times load_1 reads outside of x, {nearest}",
         f"once load_2 reads outside of x, {nearest}",
-        f"2 times load_3 reads outside of flags, {nearest}",
+        f"once load_3 reads outside of x, {nearest}",
+        f"3 times load_4 reads outside of flags, {nearest}",
         "2 times atomic_add writes outside of hits, which is left out",
         "2 times store_3 writes outside of x, which is left out",
     ]
-    lowering.run(*arguments(4, 3, 2, 1, 1), opt_level=0)
-    assert lowering.diagnostics == ()
+    lowering.run(*arguments(4, 3, 2, 1, 1, 1), opt_level=0)
+    assert [remark.message.partition(" reads")[0] for remark in lowering.diagnostics] == [
+        "once in a run, node root_graph_0.load_3"
+    ]
 
 
 def test_of_the_functions_of_a_module_only_the_kernel_counts():
