@@ -153,7 +153,14 @@ class HelionLowering:
         check_bounds: bool | None = None,
         config: Any = None,
     ) -> tuple[Any, tuple[Diagnostic, ...]]:
-        """As `run`, without warnings. Returns what the kernel returns, and what there is to say of the run."""
+        """As `run`, without warnings. Returns what the kernel returns, and what there is to say of the run.
+
+        Raises:
+            UsageError: meta tensors, or shapes that the module is not made for.
+            ExportError: Helion cannot take the arguments.
+            PassError: the module cannot be taken to LLVM.
+            ToolError: the kernel crashed, took longer than `timeout` seconds, or left a buffer.
+        """
         if config is not None and not self.binding.open_blocks:
             raise UsageError(
                 "The module is made for one configuration: lower the kernel with open_tiles=True, "
