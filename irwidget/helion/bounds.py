@@ -14,6 +14,8 @@ from irwidget.helion.values import HostTensor
 if TYPE_CHECKING:
     from irwidget.helion.emitter import Emitter
 
+_LEFT_OUT = "writes outside of {}, which is left out"
+
 
 def note(emitter: Emitter, host: HostTensor, subscript: Subscript, *, masked: bool, clamped: bool = False) -> None:
     """Take an access into account. One that is known to reach past an end is said of its node, unless masked.
@@ -21,6 +23,9 @@ def note(emitter: Emitter, host: HostTensor, subscript: Subscript, *, masked: bo
     What is `clamped` to the tensor stays inside.
     """
     reach = emitter.reach
+    if clamped or not subscript.regular:
+        what = "reads outside of {}, and takes the nearest element inside" if clamped else _LEFT_OUT
+        reach.point(what.format(host.name))
     for dim, (_, index) in enumerate(subscript.memory):
         if not clamped and not _inside(emitter, host, dim, index):
             reach.unproven = True
@@ -54,10 +59,8 @@ def _inside(emitter: Emitter, host: HostTensor, dim: int, index: Index) -> bool:
             if isinstance(loop.end, int):
                 return isinstance(size, int) and loop.end <= size
             return _is(loop.end, emitter.symbol_values.get(size))
-        case ScalarIndex(position=int(position)):
-            return isinstance(size, int) and 0 <= position < size
-        case SliceIndex(start=int(start)):
-            return isinstance(size, int) and start + (index.valid - 1) * index.step < size
+        case ScalarIndex(position=int()) | SliceIndex(start=int()):  # cut to a dim of known size
+            return isinstance(size, int)
         case TensorIndex():  # what reads or writes there keeps it inside
             return True
         case _:

@@ -16,13 +16,18 @@ from irwidget.checking.check import SECONDS, last, with_verdict
 from irwidget.checking.expected import array
 from irwidget.checking.judge import judge
 from irwidget.errors import IRWidgetError, UnsupportedError
-from irwidget.helion import eager_mode
+from irwidget.helion import eager_mode, private
 from irwidget.helion.bound import Binding
 from irwidget.private_torch import pytree
-from irwidget.trace import Trace, Verdict, not_checked
+from irwidget.trace import Diagnostic, Trace, Verdict, not_checked
 
 _OF_TILES = ("tile_begin", "tile_end", "tile_id", "tile_count", "tile_block_size", "_if")
 """Ops by which a result can depend on how the work is cut into tiles."""
+_TOGETHER = (
+    *("sum", "mean", "prod", "var", "var_mean", "amax", "amin", "max", "min", "argmax", "argmin", "any", "all"),
+    *("mm", "bmm", "addmm", "baddbmm", "dot", "_reduce", "_inductor_lowering_extra"),
+)
+"""Ops that take the lanes of a dim together."""
 _SHAKEN = 4
 """Runs of eager mode on inputs that are off by one rounding: how far they spread is how far a right result may be."""
 
@@ -38,8 +43,10 @@ class Runnable(Protocol):
         """The same kernel with its ATen nodes as they were imported."""
         ...
 
-    def run(self, *tensors: Any, timeout: float = ..., opt_level: int = ...) -> Any:
-        """Run the module on the CPU. Returns what the kernel returns."""
+    def launch(
+        self, tensors: Sequence[Any] = ..., timeout: float = ..., opt_level: int = ...
+    ) -> tuple[Any, tuple[Diagnostic, ...]]:
+        """Run the module on the CPU. Returns what the kernel returns, and what there is to say of the run."""
         ...
 
 
@@ -47,7 +54,9 @@ def checked(trace: Trace, lowering: Runnable, *, each: bool) -> Trace:
     """The trace with the verdict on the final module; with `each`, that on the raw one as well."""
     raw = [("import", lowering.as_raw())] if each and lowering.aten != "raw" else []
     outputs = _expected(lowering.binding)
-    verdicts = [_verdict(name, which, outputs) for name, which in [*raw, (lowering.trace.dumps[-1].name, lowering)]]
+    both = [*raw, (lowering.trace.dumps[-1].name, lowering)]
+    verdicts, remarks = zip(*(_verdict(name, which, outputs) for name, which in both), strict=True)
+    trace = replace(trace, diagnostics=tuple(dict.fromkeys((*trace.diagnostics, *remarks[-1]))))
     said = next((verdict for verdict in verdicts if verdict.state == "differs"), last(trace, verdicts[-1]))
     return with_verdict(trace, replace(said, each=tuple(verdicts) if each else ()))
 
@@ -113,20 +122,52 @@ def _result(number: int, want: torch.Tensor, samples: Sequence[torch.Tensor], gr
     return ExpectedResult(label, want, allowed=growth * spread + floor + info.smallest_normal)
 
 
-def _verdict(name: str, lowering: Runnable, expected: list[ExpectedResult] | str) -> Verdict:
+def _verdict(
+    name: str, lowering: Runnable, expected: list[ExpectedResult] | str
+) -> tuple[Verdict, tuple[Diagnostic, ...]]:
+    """The verdict on a module, and what there is to say of its run."""
     if isinstance(expected, str):
-        return not_checked(expected)
+        return not_checked(expected), ()
     arguments = copy.deepcopy(lowering.binding.arguments)
     index = next(i for i, dump in reversed(list(enumerate(lowering.trace.dumps))) if name in ("import", dump.name))
     try:
-        results = _tensors((lowering.run(*arguments, opt_level=0, timeout=SECONDS), arguments))
+        returned, said = lowering.launch(arguments, opt_level=0, timeout=SECONDS)
     except IRWidgetError as error:
-        return Verdict("not checked", name, index, str(error).splitlines()[0])
+        return Verdict("not checked", name, index, str(error).splitlines()[0]), ()
+    results = _tensors((returned, arguments))
     verdict = judge(name, index, [array(result) for result in results], expected)
-    if verdict.state == "differs" and any(node.target in _OF_TILES for node in lowering.trace.nodes):
+    of_tiles = any(node.target in _OF_TILES for node in lowering.trace.nodes)
+    if verdict.state == "differs" and (of_tiles or _of_one_tile(lowering.binding)):
         reason = "eager mode takes each loop as one tile, and this kernel's result depends on its tiles"
-        return Verdict("not checked", name, index, reason)
-    return verdict
+        return Verdict("not checked", name, index, reason), said
+    return verdict, said
+
+
+def _of_one_tile(binding: Binding) -> bool:
+    """Whether lanes of one tile of several of a top-level loop are taken together, and not added up by atomics."""
+    targets = {private.target_name(node.target) for info in binding.graphs for node in info.graph.nodes}
+    if any(target.startswith("atomic_") for target in targets):
+        return False
+    with binding.entered():
+        cut = {block for blocks in binding.device_ir.grid_block_ids for block in blocks if _is_cut(binding, block)}
+        nodes = [node for info in binding.graphs for node in info.graph.nodes if _name(node) in _TOGETHER]
+        return any(cut & (_blocks(binding, node.all_input_nodes) - _blocks(binding, [node])) for node in nodes)
+
+
+def _name(node: Any) -> str:
+    return private.target_name(node.target).removeprefix("aten.").partition(".")[0]
+
+
+def _is_cut(binding: Binding, block: int) -> bool:
+    """Whether the loop of a block has several tiles."""
+    size, lanes = binding.env.block_sizes[block].size, binding.block_sizes.get(block)
+    return lanes is not None and isinstance(size, (int, torch.SymInt)) and binding.env.size_hint(size) > lanes
+
+
+def _blocks(binding: Binding, nodes: Sequence[Any]) -> set[int]:
+    """The blocks that the dims of nodes' tiles (of some nodes several) are of."""
+    sizes = [size for node in nodes for tile in _tensors(node.meta.get("val")) for size in tile.shape]
+    return {block for size in sizes if (block := private.block_behind(binding.env, size)) is not None}
 
 
 def _tensors(values: Any) -> tuple[torch.Tensor, ...]:

@@ -106,6 +106,7 @@ class Emitter:
             frozenset(self.importer.ops),
             self.fused,
             self.reach.unproven,
+            self.reach.pointed,
         )
 
     def remark(self, message: str) -> None:
@@ -214,7 +215,7 @@ class Emitter:
         frame = self._frames[-1]
         location = self.source_of(node) or frame.location
         frame.location = location
-        name = f"{frame.graph}.{node.name}"
+        self.reach.node = name = f"{frame.graph}.{node.name}"
         target = private.target_name(node.target)
         symbolic = isinstance(node.meta.get("val"), (int, float, torch.SymInt, torch.SymFloat, torch.SymBool))
         text = private.node_text(node)

@@ -50,15 +50,18 @@ class Executable:
     steps: Sequence[Step]
     tensors: Sequence[HostTensor]
     scalars: Sequence[HostScalar]
+    pointed: Sequence[str] = ()
+    """The nodes for which a run counts the positions outside of what they access, in one more argument."""
     opt_level: int = 2
     """How far LLVM optimises: 0 compiles ten times faster, for kernels on little data."""
 
 
 def run(
     program: Executable, binding: Binding, tensors: Sequence[Any], timeout: float = TIMEOUT, config: Any = None
-) -> Any:
-    """Call Helion's host function with our kernel as the launched one. Returns what the kernel returns.
+) -> tuple[Any, list[int]]:
+    """Call Helion's host function with our kernel as the launched one.
 
+    Returns what the kernel returns, and for each of `program.pointed` how often a position was outside.
     With `config`, as this configuration would run, of a module whose tile sizes are open.
 
     Raises:
@@ -71,17 +74,18 @@ def run(
     chosen = binding.chosen if config is None else configuration.choose(binding.bound, binding.kernel, config)
     sizes = open_sizes(binding, chosen)
     host = host_function(binding, chosen)
+    counts = torch.zeros(len(program.pointed), dtype=torch.int64)
 
     def launch(_kernel: Any, _grid: Any, *_args: Any, **_options: Any) -> None:
         frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
         scope = {**frame.f_globals, **frame.f_locals, **sizes}
         found = [None if t.memory else _evaluate(t.expression, scope) for t in program.tensors]
         numbers = [_evaluate(s.expression, scope) for s in program.scalars]
-        launch_once(program, found, numbers, timeout)
+        launch_once(program, found, numbers, timeout, counts)
 
     with private.pretended_gpu():
         try:
-            return host(*arguments, _launcher=launch)
+            return host(*arguments, _launcher=launch), counts.tolist()
         except IRWidgetError:
             raise
         except Exception as error:
@@ -132,13 +136,16 @@ class _Region:
 
 
 def launch_once(
-    program: Executable, tensors: Sequence[torch.Tensor | None], numbers: Sequence[Any], timeout: float
+    program: Executable,
+    tensors: Sequence[torch.Tensor | None],
+    numbers: Sequence[Any],
+    timeout: float,
+    counts: torch.Tensor,
 ) -> None:
-    """Run the kernel on `tensors`, in place; None stands for all of memory."""
+    """Run the kernel on `tensors`, in place; None stands for all of memory. Adds to `counts` what it counts."""
     aliasing.check(program.tensors, tensors)
     regions: dict[int, _Region] = {}
     size = 64
-    anywhere = any(host.memory and host.written for host in program.tensors)
     for host, tensor in zip(program.tensors, tensors, strict=True):
         if tensor is None:
             continue
@@ -147,7 +154,7 @@ def launch_once(
         if key not in regions:
             regions[key] = _Region(size, storage)
             size += (storage.nbytes() + 127) // 64 * 64
-        regions[key].written |= host.written or anywhere
+        regions[key].written |= host.written
     pointed = _pointed(program, tensors, regions, size)
     size = pointed.size
     arguments: list[Value | MemRef] = []
@@ -161,7 +168,12 @@ def launch_once(
         arguments.append(MemRef(start, tuple(tensor.shape), tensor.stride()))
     for scalar, number in zip(program.scalars, numbers, strict=True):
         arguments.append(float(number) if str(scalar.value.type) == "f64" else int(number))
-    stored = pointed.copied if anywhere else []
+    stored = pointed.copied if any(host.memory and host.written for host in program.tensors) else []
+    if program.pointed:
+        counted = _Region((pointed.size + 63) // 64 * 64, counts.untyped_storage(), written=True)
+        regions[counts.data_ptr()] = counted
+        pointed.size = counted.start + counted.storage.nbytes()
+        arguments.append(MemRef(counted.start, (len(counts),), (1,)))
     _in_shared_memory(program, arguments, regions.values(), pointed, stored, timeout)
 
 
@@ -268,4 +280,5 @@ def _steps(program: Executable) -> tuple[Step, ...]:
     """The way to the LLVM dialect; the last two steps take tensors to buffers and buffers to LLVM."""
     *first, to_buffers, to_llvm = program.steps
     narrow, products, sums = (Step(tool, "") for tool in (tools.NARROW_FLOATS, tools.PRODUCTS, tools.SUMS))
-    return (*first, narrow, to_buffers, products, sums, to_llvm, Step("execute", ""))
+    outside = (Step(tools.OUTSIDE, " ".join((program.name, *program.pointed))),) if program.pointed else ()
+    return (*first, narrow, to_buffers, *outside, products, sums, to_llvm, Step("execute", ""))

@@ -216,6 +216,8 @@ def _slice(emitter: Emitter, host: HostTensor, item: slice, dim: int) -> SliceIn
         stop = _from_start(emitter, host, dim, scalars.as_index(emitter, emitter.value(item.stop), item.stop))
     if isinstance(stop, int) and host.shape[dim] >= 0:
         stop = min(stop, host.shape[dim])
+    if isinstance(start, int) and start < 0:  # from before the first on
+        start = 0
     if isinstance(start, int) and isinstance(stop, int) and stop >= 0:
         count = max(0, -(-(stop - start) // step))
         return SliceIndex(start, padded_size(emitter.binding, count), count, step)

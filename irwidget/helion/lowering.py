@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -40,6 +41,8 @@ class HelionLowering:
     """The final module, as MLIR bytecode."""
     seconds: dict[str, float]
     """`bind`, `emit` and `passes`."""
+    said: tuple[Diagnostic, ...] = ()
+    """What the last run has found: how often nodes were given positions outside of what they access."""
 
     @property
     def results(self) -> Mapping[str, Any]:
@@ -78,8 +81,8 @@ class HelionLowering:
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What the compilers said."""
-        return self.trace.diagnostics
+        """What the compilers said, and the last run."""
+        return (*self.trace.diagnostics, *self.said)
 
     @property
     def in_place(self) -> str:
@@ -110,6 +113,7 @@ class HelionLowering:
             steps,
             self.emission.tensors,
             self.emission.scalars,
+            tuple(self.emission.pointed),
         )
 
     def run(
@@ -127,7 +131,29 @@ class HelionLowering:
         on them. `opt_level` is LLVM's; 0 compiles ten times faster. With
         `check_bounds`, every access of memory is checked to lie inside its buffer;
         where nothing is said, if some are not known to before they run.
-        `config` is another configuration, for a module with `open_tiles`.
+        `config` is another configuration, for a module with `open_tiles`. Positions
+        outside of what they index, which the module itself keeps inside, are warnings.
+
+        Raises:
+            UsageError: meta tensors, or shapes that the module is not made for.
+            ExportError: Helion cannot take the arguments.
+            PassError: the module cannot be taken to LLVM.
+            ToolError: the kernel crashed, took longer than `timeout` seconds, or left a buffer.
+        """
+        result, self.said = self.launch(tensors, timeout, opt_level, check_bounds, config)
+        for diagnostic in self.said:
+            warnings.warn(str(diagnostic), RuntimeWarning, stacklevel=2)
+        return result
+
+    def launch(
+        self,
+        tensors: Sequence[Any] = (),
+        timeout: float = execute.TIMEOUT,
+        opt_level: int = 2,
+        check_bounds: bool | None = None,
+        config: Any = None,
+    ) -> tuple[Any, tuple[Diagnostic, ...]]:
+        """As `run`, without warnings. Returns what the kernel returns, and what there is to say of the run.
 
         Raises:
             UsageError: meta tensors, or shapes that the module is not made for.
@@ -142,7 +168,16 @@ class HelionLowering:
             )
         checked = self.emission.unproven if check_bounds is None else check_bounds
         program = replace(self.program(check_bounds=checked), opt_level=opt_level)
-        return execute.run(program, self.binding, tensors or self.binding.arguments, timeout, config)
+        result, counts = execute.run(program, self.binding, tensors or self.binding.arguments, timeout, config)
+        return result, tuple(
+            Diagnostic(
+                "warning",
+                f"{'once' if count == 1 else f'{count} times'} in a run, node {node} {what}",
+                self.emission.nodes[node].location,
+            )
+            for (node, what), count in zip(self.emission.pointed.items(), counts, strict=True)
+            if count
+        )
 
     def as_raw(self) -> HelionLowering:
         """The same kernel with its ATen nodes as they were imported."""

@@ -16,6 +16,15 @@ class Reach:
     )
     """Of each dim of a tensor, its size and where the loops end that walk it from 0; None for what else does."""
 
+    node: str = ""
+    """The name of the node that is being emitted."""
+    pointed: dict[str, str] = field(default_factory=dict[str, str])
+    """The nodes whose positions the module itself keeps inside, with what they do at one that is not."""
+
+    def point(self, instead: str) -> None:
+        """The node that is being emitted keeps its positions inside; `instead` is what it does at one that is not."""
+        self.pointed[self.node] = instead
+
     @property
     def rests(self) -> list[str]:
         """Of the dims that only loops walk that end before them: how much is taken."""

@@ -77,18 +77,31 @@ class _Reduction:
 
 
 def _summed(emitter: Emitter, node: Any) -> Any:
-    """The mean of which a reduction loop before has made the sum; None for one that is made here."""
+    """The mean of which a reduction loop before has made the sum; None for one that is made here.
+
+    Helion may repeat the node in loops after it, which get that sum from outside.
+    """
     extras = [one for one in node.kwargs.get("_extra_args", ()) if one is not None]
-    loops = [one.args[0].args[0] for one in extras if private.target_name(one.target) == "_operator.getitem"]
-    if len(loops) != 1 or not private.is_reduction_loop(emitter.binding.infos[loops[0]]):
+    if len(extras) != 1 or not _is_carried(emitter, extras[0]):
         return None
+    reduction = _Reduction(emitter, node)
+    blocks = [emitter.block_of(reduction.sizes[dim]) for dim in reduction.dims]
+    if len(blocks) != 1 or blocks[0] not in emitter.binding.whole:
+        raise UnsupportedError("its sum comes from a loop, and over how many lanes is not known")
     dtype = extras[0].meta["val"].dtype
-    (block,) = emitter.binding.infos[loops[0]].block_ids
-    count = emitter.builder.constant(emitter.binding.whole[block], emitter.builder.element(dtype))
+    count = emitter.builder.constant(emitter.binding.whole[blocks[0]], emitter.builder.element(dtype))
     total = (emitter.tensor(extras[0]), dtype)
     return finish(
         emitter, node, [aten_call(emitter, aten.div.Tensor, total, (emitter.builder.from_scalar(count), dtype))]
     )
+
+
+def _is_carried(emitter: Emitter, extra: Any) -> bool:
+    """Whether what Helion computes beside a node has come to its value in a loop before."""
+    if extra.op == "placeholder":
+        return True
+    loop = extra.args[0].args[0] if private.target_name(extra.target) == "_operator.getitem" else None
+    return isinstance(loop, int) and private.is_reduction_loop(emitter.binding.infos[loop])
 
 
 @register_handler("aten.mean.dim")

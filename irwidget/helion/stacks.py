@@ -68,6 +68,8 @@ class _Stack:
         self.addresses = emitter.tensor(addresses)
         own = list(self.addresses.type.shape)
         each = classify(emitter, self.like, node.args[1])
+        if not each.regular:
+            emitter.reach.point(f"reaches outside of the tensors that are like {self.like.name}, which is left out")
         self.rank = len(own)
         self.subscript = Subscript(
             [self._behind(index) if isinstance(index, TensorIndex) else index for index in each.indices],

@@ -10,6 +10,7 @@ SUMS = "helion-sums"
 EXTREMA = "helion-extrema"
 FINISH = "helion-finish"
 WHOLE = "helion-whole"
+OUTSIDE = "helion-outside"
 
 TOOLS = (
     Tool(NARROW_FLOATS, "irwidget.helion.narrow_floats:tool", in_pipelines=False, package="torch-mlir"),
@@ -17,5 +18,6 @@ TOOLS = (
     Tool(FINISH, "irwidget.helion.finishing:tool", in_pipelines=False, package="torch-mlir"),
     Tool(WHOLE, "irwidget.helion.whole:tool", in_pipelines=False),
     Tool(PRODUCTS, "irwidget.helion.products:tool", in_pipelines=False, package="torch-mlir"),
+    Tool(OUTSIDE, "irwidget.helion.outside:tool", in_pipelines=False, package="torch-mlir"),
     Tool(SUMS, "irwidget.helion.sums:tool", in_pipelines=False, package="torch-mlir"),
 )

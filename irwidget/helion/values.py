@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import torch
 
@@ -103,3 +104,5 @@ class Emission:
     """Whether nodes are ops of one `linalg.generic`."""
     unproven: bool = False
     """Whether some accesses of memory are not known to lie inside their tensors before they run."""
+    pointed: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The nodes whose positions the module itself keeps inside, with what they do at one that is not."""

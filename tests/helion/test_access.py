@@ -19,7 +19,9 @@ import pytest
 import torch
 
 from irwidget.errors import UsageError
-from irwidget.helion import emit_kernel, lower_kernel
+from irwidget.helion import emit_kernel, lower_kernel, outside
+from irwidget.helion.check import checked
+from irwidget.toolchain import mlir
 from tests.helion import kernels_access as kernels
 from tests.helion.cases import difference
 
@@ -205,6 +207,8 @@ def test_what_is_read_is_read_before_memory_that_it_shares_is_written():
     with pytest.raises(UsageError, match="x and y share memory"):
         apart.run(both[:12], both[11:23])
     apart.run(both[:12], both[12:])
+    with pytest.raises(UsageError, match=r"x has strides \(1,\); the kernel was lowered for \(2\)"):
+        lower_kernel(read_before, (x[:4:2], x[:2].clone()), dumps=False).run(x[:2], x[2:4])
 
 
 @pytest.mark.filterwarnings("ignore:The given buffer is not writable")
@@ -243,28 +247,80 @@ def test_integers_without_sign_are_none_below_zero():
 
 
 @helion.kernel(config=helion.Config(block_sizes=[4]))
-def written(x: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+def placed(x: torch.Tensor, flags: torch.Tensor, places: torch.Tensor, hits: torch.Tensor) -> list[torch.Tensor]:
+    taken, masked = torch.empty([places.size(0)]), torch.empty([places.size(0)])
+    truths = torch.empty([places.size(0)], dtype=torch.bool)
     for tile in hl.tile(places.size(0)):
-        x[places[tile]] = tile.index.to(torch.float32) + 1
-    return x
+        at = places[tile]
+        taken[tile] = x[at] + 1
+        masked[tile] = hl.load(x, [at], extra_mask=at >= 0) + hl.load(x, [tile], extra_mask=tile.index > 4)
+        truths[tile] = flags[at - 1]
+        hl.atomic_add(hits, [at], 1.0)
+        x[at] = tile.index.to(torch.float32) + 1
+    return [taken, masked, truths]
 
 
-def test_of_lanes_that_meet_the_first_writes_and_none_outside():
-    given = (torch.zeros(5), torch.tensor([-1, 2, 2, 5, 0]))
-    found = lower_kernel(written, given, dumps=False).run(opt_level=0, check_bounds=True)
-    assert found.tolist() == [5, 0, 2, 0, 0]
+def arguments(*places: int) -> Tensors:
+    return torch.arange(5.0), torch.arange(5) > 2, torch.tensor(places), torch.zeros(5)
+
+
+@pytest.mark.filterwarnings("ignore:.* in a run, node")
+def test_of_lanes_that_meet_the_first_writes_and_none_outside_which_are_counted():
+    x, _, _, hits = given = arguments(-1, 2, 2, 5, 0, 0)
+    lowering = lower_kernel(placed, given, dumps=False)
+    with pytest.warns(RuntimeWarning, match="node root_graph_0.store_3 writes outside of x, which is left out"):
+        taken, masked, truths = lowering.run(opt_level=0, check_bounds=True)
+    assert (x.tolist(), hits.tolist()) == ([5, 1, 2, 3, 4], [2, 0, 2, 0, 0])
+    assert taken.tolist() == [1, 3, 3, 5, 1, 1]
+    assert masked.tolist() == [0, 2, 2, 4, 0, 4]
+    assert truths.tolist() == [False, False, False, True, False, False]
+    said = [remark.message.replace(" in a run, node root_graph_0.", " ") for remark in lowering.diagnostics]
+    nearest = "and takes the nearest element inside"
+    assert said == [
+        f"2 times load_1 reads outside of x, {nearest}",
+        f"once load_2 reads outside of x, {nearest}",
+        f"once load_3 reads outside of x, {nearest}",
+        f"3 times load_4 reads outside of flags, {nearest}",
+        "2 times atomic_add writes outside of hits, which is left out",
+        "2 times store_3 writes outside of x, which is left out",
+    ]
+    lowering.run(*arguments(4, 3, 2, 1, 1, 1), opt_level=0)
+    assert [remark.message.partition(" reads")[0] for remark in lowering.diagnostics] == [
+        "once in a run, node root_graph_0.load_3"
+    ]
+
+
+def test_of_the_functions_of_a_module_only_the_kernel_counts():
+    """The other is as the one that frees buffers."""
+    text = "func.func @kernel(%x: memref<4xf32>) { return } func.func private @other(%x: memref<4xf32>) { return }"
+    module = mlir.parse(text, mlir.new_context())
+    outside.count(module, "kernel", ["a", "b"])
+    kernel, other = (str(function.function_type.value) for function in module.body.operations)
+    assert kernel == "(memref<4xf32>, memref<2xi64>) -> ()"
+    assert other == "(memref<4xf32>) -> ()"
+
+
+def test_a_difference_comes_with_the_positions_that_lie_outside():
+    """Eager mode counts those below zero from the end."""
+    lowering = lower_kernel(placed, arguments(-1, 2, 3), dumps=False)
+    found = checked(lowering.trace, lowering, each=False)
+    assert found.check is not None
+    assert found.check.state == "differs"
+    assert [remark.severity for remark in found.diagnostics] == ["warning"] * 4 + ["error"]
 
 
 @helion.kernel(config=helion.Config(block_sizes=[4]))
 def beyond(x: torch.Tensor, wide: torch.Tensor) -> torch.Tensor:
     out = torch.empty([x.size(0)])
     for tile in hl.tile(x.size(0)):
-        out[tile] = x[tile, 7] + (wide[tile] > 0).to(torch.float32)
+        out[tile] = x[tile, 7] + x[tile, 2:99].sum(-1) + (wide[tile] > 0).to(torch.float32)
     return out
 
 
 def test_what_a_module_does_in_another_way_is_a_remark():
-    lowering = lower_kernel(beyond, (torch.ones(4, 5), torch.ones(4, dtype=torch.uint64)), dumps=False)
+    x, wide = torch.arange(20.0).reshape(4, 5), torch.ones(4, dtype=torch.uint64)
+    lowering = lower_kernel(beyond, (x, wide), dumps=False)
+    assert torch.equal(lowering.run(opt_level=0, check_bounds=True), x[:, 4] + x[:, 2:].sum(-1) + 1)
     said = [remark.message for remark in lowering.diagnostics]
     assert said[0] == "7 lies outside of dim 1 of x, of 5: taken for 4"
     assert said[1].startswith("uint64 is computed as int64")

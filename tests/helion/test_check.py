@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import helion
+import helion.language as hl
 import pytest
 import torch
 
@@ -39,11 +41,22 @@ def test_changed_arguments_are_compared():
     assert lower(case.kernel, *case.inputs(), to="helion_mlir", check=True).check.ok
 
 
+@helion.kernel()
+def of_a_tile(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for rows, columns in hl.tile(x.size()):
+        out[rows, columns] = torch.softmax(x[rows, columns], dim=-1)
+    return out
+
+
 def test_what_cannot_be_compared_says_why():
     meta = torch.empty(8, 8, device="meta")
     assert "meta tensors" in lower(pw.add, meta, meta, to="helion_mlir", check=True).check.reason
     case = next(c for c in CASES if str(c) == "branches")
     low = lower(case.kernel, *case.inputs(), to="helion_mlir", check=True, config=case.config)
     assert "depends on its tiles" in low.check.reason
+    for sizes, state in (([8, 8], "not checked"), ([8, 32], "equal")):  # of one tile of several, or of the only one
+        low = lower(of_a_tile, X, to="helion_mlir", check=True, config={"block_sizes": sizes})
+        assert low.check.state == state
     text = lower(pw.add, X, X, to="helion_triton", check=True)
     assert text.check.reason == "helion_triton of a kernel is not executed"

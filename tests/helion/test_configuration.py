@@ -57,6 +57,7 @@ def summed(x: torch.Tensor) -> torch.Tensor:
         (0, "number 0 of the decorator's 2", (16, 8)),
         ({"block_sizes": [4, 32]}, "as given", (4, 32)),
         (helion.Config(block_sizes=[2, 2]), "as given", (2, 2)),
+        ("num_warps=2", "as given", (32, 32)),
         ("block_sizes=[32, 2], num_warps=2", "as given", (32, 2)),
         ({"block_size": [4, 2]}, "as given", (4, 2)),
         ("helion.Config(block_sizes=[32, 2])", "as given", (32, 2)),

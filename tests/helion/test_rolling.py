@@ -34,6 +34,24 @@ def norm(x: torch.Tensor) -> torch.Tensor:
 
 
 @helion.kernel()
+def projected(x: torch.Tensor) -> torch.Tensor:
+    """Means that Helion repeats in the loops after them."""
+    out = torch.empty_like(x)
+    for rows in hl.tile(x.size(0)):
+        row = x[rows, :]
+        centred = row - row.mean(-1)[:, None]
+        scaled = centred * torch.rsqrt((centred * centred).mean(-1) + 1e-5)[:, None]
+        wide = row * 3
+        out[rows, :] = wide - wide.mean(-1)[:, None] - scaled * (wide * scaled).mean(-1)[:, None]
+    return out
+
+
+def eager_projected(x: torch.Tensor) -> torch.Tensor:
+    scaled, wide = torch.nn.functional.layer_norm(x, x.shape[-1:]), x * 3
+    return wide - wide.mean(-1, keepdim=True) - scaled * (wide * scaled).mean(-1, keepdim=True)
+
+
+@helion.kernel()
 def least(x: torch.Tensor) -> torch.Tensor:
     out = torch.empty([x.size(0)], dtype=x.dtype)
     for rows in hl.tile(x.size(0)):
@@ -65,6 +83,7 @@ def _randn(*shape: int) -> torch.Tensor:
 CASES = [
     (softmax, _randn(10, 50), lambda x: torch.softmax(x, -1), 3),
     (norm, _randn(10, 50), lambda x: torch.nn.functional.layer_norm(x, [50]), 3),
+    (projected, _randn(6, 37), eager_projected, 5),
     (least, -5 - torch.arange(90, dtype=torch.int32).reshape(3, 30), lambda x: x.amin(-1), 1),
     (least, 5 + _randn(3, 30).abs(), lambda x: x.amin(-1), 1),  # lanes that do not exist are not the least
     (total, torch.full([2, 4100], 1.5, dtype=torch.float16), lambda x: x.float().sum(-1).half(), 1),
