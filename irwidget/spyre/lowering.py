@@ -166,6 +166,8 @@ class _Lowering(LoopBuilder):
         """An op of several results: views of what is there, or a call on the host."""
         if any(self.buffer_of(storage_id(v)) is None for v in value if isinstance(v, torch.Tensor)):
             self.fallback(node)
+        else:
+            self.origins[node] = self.origins.get(node.all_input_nodes[0], ())
 
     # -- handlers ------------------------------------------------------------------------------
 
@@ -300,8 +302,7 @@ class _Lowering(LoopBuilder):
             )
         n_last, k_size = size[-1], a.view.size[-1]
         unit = bool(note.get("shared_weight")) and all(n == 1 for n in size[:-2]) and not (n_last % 64 or k_size % 64)
-        more: dict[str, Any] = {} if note.get("origin") != "" else {"origins": ()}
-        self.emit(node, "matmul", func, ranges, reads, reduced=((k, k_size),), rule="matmul", unit_batch=unit, **more)
+        self.emit(node, "matmul", func, ranges, reads, reduced=((k, k_size),), rule="matmul", unit_batch=unit)
 
     def _lower_clone(self, node: Node) -> None:
         x = self.operand(node_of(node.args[0]))
