@@ -88,6 +88,8 @@ FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...], ...]]] = {
     "powers": (lambda a: a.square().sum(-1) + a.pow(-2).sum(-1), ((40, 256),)),
     "outer": (lambda a, b: (a @ b).sum(-1), ((4, 128, 1), (4, 1, 64))),
     "huber": (F.huber_loss, ((5, 128), (5, 128))),
+    "lerp": (lambda a, b: torch.lerp(a, b, 0.7), ((64, 128), (64, 128))),
+    "sgn": (torch.sgn, ((40, 128),)),
     "modulated": (modulated, ((2, 32, 128), (2, 128), (384, 128))),
     "decode with cache": (decode_with_cache, ((1, 4, 1, 64), *[(1, 4, 63, 64)] * 2, *[(1, 4, 1, 64)] * 2)),
     "retention": (lambda q, k, v, d: (q @ k.mT * d) @ v, (*[(1, 4, 64, 64)] * 3, (4, 64, 64))),
