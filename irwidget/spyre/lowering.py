@@ -165,9 +165,8 @@ class _Lowering(LoopBuilder):
     def _several(self, node: Node, value: Any) -> None:
         """An op of several results: views of what is there, or a call on the host."""
         if any(self.buffer_of(storage_id(v)) is None for v in value if isinstance(v, torch.Tensor)):
-            self.fallback(node)
-        else:
-            self.origins[node] = self.origins.get(node.all_input_nodes[0], ())
+            return self.fallback(node)
+        self.origins[node] = self.origins.get(node.all_input_nodes[0], ())
 
     # -- handlers ------------------------------------------------------------------------------
 

@@ -99,7 +99,7 @@ FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...], ...]]] = {
 
 
 def facts(program: SpyreProgram) -> Any:
-    """Its kernels by name with the number of their ops, all ops as `recorded.ops_of` has them, and what its host does."""
+    """Its kernels by name with the number of their ops, all ops as `recorded.ops_of` has them, what its host does."""
     kernels = [[kernel.name, len(kernel.specs)] for kernel in program.kernels]
     return json.loads(json.dumps([kernels, recorded.ops_of(program), statements(program.host)]))
 
