@@ -165,8 +165,9 @@ class _Lowering(LoopBuilder):
     def _several(self, node: Node, value: Any) -> None:
         """An op of several results: views of what is there, or a call on the host."""
         if any(self.buffer_of(storage_id(v)) is None for v in value if isinstance(v, torch.Tensor)):
-            return self.fallback(node)
-        self.origins[node] = self.origins.get(node.all_input_nodes[0], ())
+            self.fallback(node)
+        elif node.all_input_nodes:
+            self.origins[node] = self.origins.get(node.all_input_nodes[0], ())
 
     # -- handlers ------------------------------------------------------------------------------
 
@@ -270,8 +271,7 @@ class _Lowering(LoopBuilder):
 
     def _lower_matmul(self, node: Node, func: str = "batchmatmul") -> None:
         a, b = (self.operand(node_of(arg)) for arg in node.args[:2])
-        value = node.meta["val"]
-        size = tuple(value.shape)
+        size = tuple(node.meta["val"].shape)
         note = custom(node)
         if a.view.size[-1] == 1:
             self.emit(node, "pointwise", "mul", ranges_of(size), [self.read(a, size), self.read(b, size)], aten="mul")
