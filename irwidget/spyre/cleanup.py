@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from irwidget.spyre.coordinates import Index
 from irwidget.spyre.formats import check_format
@@ -57,13 +58,14 @@ def split_multi_ops(graph: Graph) -> Graph:
 
 def promote_constants(graph: Graph) -> Graph:
     """Merge equal constants and move them to the front."""
-    first: dict[tuple[str, str], str] = {}
+    first: dict[tuple[str, Any, bool], str] = {}
     renamed: dict[str, str] = {}
     constants: list[Op] = []
     for op in graph.ops:
         if op.kind == "constant":
             buffer = graph.buffers[op.target]
-            kept = first.setdefault((buffer.dtype, repr(buffer.value)), op.target)
+            negative = str(buffer.value).startswith("-")  # zeros are equal, and differ
+            kept = first.setdefault((buffer.dtype, buffer.value, negative), op.target)
             renamed[op.target] = kept
             if kept == op.target:
                 constants.append(op)

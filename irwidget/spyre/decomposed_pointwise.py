@@ -83,7 +83,17 @@ def _ceil(x: Tensor) -> Tensor:
     return torch.neg(torch.floor(torch.neg(x)))
 
 
-@decomposes("sign")
+@decomposes("lerp.Scalar")
+def _lerp(start: Tensor, end: Tensor, weight: float) -> Tensor:
+    """From the nearer end, as PyTorch's does, which one is known here."""
+    far = abs(weight) >= 0.5
+    apart = end - start
+    with fx_traceback.annotate({"aten": "lerp"}):  # a product that LX planning does not take
+        step = apart * _filled(start, weight - far)
+    return (end if far else start) + step
+
+
+@decomposes("sign", "sgn")
 def _sign(x: Tensor) -> Tensor:
     zero = _filled(x, 0.0)
     positive = torch.gt(x, zero)

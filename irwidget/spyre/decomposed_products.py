@@ -98,7 +98,7 @@ def _scaled_mm(
     return y if out_dtype == y.dtype else y.to(out_dtype)
 
 
-@decomposes("addmm", "baddbmm")
+@decomposes("addmm")
 def _addmm(c: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     y = ops().matmul(a, b)
     if alpha != 1:

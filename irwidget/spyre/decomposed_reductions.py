@@ -21,7 +21,7 @@ TABLE, decomposes = new_table()
 @decomposes("rms_norm", "_fused_rms_norm")
 def _rms_norm(x: Tensor, shape: list[int], weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     _one_dim("rms_norm", shape)
-    eps = torch.finfo(x.dtype).eps if eps is None else eps
+    eps = torch.finfo(torch.promote_types(x.dtype, torch.float32)).eps if eps is None else eps
     y = x * torch.rsqrt(torch.mean(x * x, -1, keepdim=True) + eps)
     return y if weight is None else y * weight
 

@@ -166,7 +166,8 @@ class LoopBuilder:
                     operand = self.cast_operand(operand, dtype)
                 reads.append(self.read(operand, size))
             elif isinstance(arg, int | float | bool):
-                reads.append(Read("", scalar=arg, dtype=dtype))
+                compared = packet(node) in COMPARISONS and "float" in dtype
+                reads.append(Read("", scalar=float(arg) if compared else arg, dtype=dtype))
         if len(reads) == 1 and func == "mul":
             reads *= 2
         self.emit(node, "pointwise", func, ranges_of(size), reads, **more)

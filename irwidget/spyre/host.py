@@ -21,7 +21,7 @@ def host_module(graph: Graph, steps: Sequence[Step], pool_bytes: int) -> str:
         f"# Spyre host module, {SEMANTICS}",
         "import torch",
         "from sympy import sympify",
-        "from torch_spyre._C import DataFormats, SpyreTensorLayout, spyre_empty_with_layout",
+        "from torch_spyre._C import DataFormats, SpyreTensorLayout, reinterpret_tensor, spyre_empty_with_layout",
         "from torch_spyre._inductor.op_spec import IndirectAccess, LoopSpec, OpSpec, TensorArg, spyre_constant_tensor",
         "from torch_spyre.execution.async_compile import SpyreAsyncCompile",
         "",
@@ -39,9 +39,7 @@ def host_module(graph: Graph, steps: Sequence[Step], pool_bytes: int) -> str:
     if inputs:
         body.append(f"{', '.join(inputs)}{',' if len(inputs) == 1 else ''} = args")
     body.append("args.clear()")
-    for given in graph.inputs:
-        body.append(f"assert_size_stride({given.name}, {given.size}, {given.stride})")
-    body += _calls(graph, steps, pool_bytes)
+    body += _Calls(graph, steps, pool_bytes).lines
     lines += [f"    {line}" for line in body]
     return "\n".join(lines) + "\n"
 
@@ -88,45 +86,103 @@ def _plain(info: Mapping[str, object]) -> str:
     return repr(dict(info)).replace("-inf", "float('-inf')").replace(" inf", " float('inf')")
 
 
-def _calls(graph: Graph, steps: Sequence[Step], pool_bytes: int) -> list[str]:
-    lines: list[str] = []
-    last = _last_uses(graph, steps)
-    made: set[str] = {i.name for i in graph.inputs}
+class _Calls:
+    """The statements of `call`, in the order in which torch-spyre's Inductor writes them."""
+
+    def __init__(self, graph: Graph, steps: Sequence[Step], pool_bytes: int) -> None:
+        self.graph, self.pool_bytes = graph, pool_bytes
+        self.lines: list[str] = []
+        self.made: set[str] = set()
+        self.inputs = {given.name: given for given in graph.inputs}
+        self.pieces = _buffers_of_pieces(graph, steps)
+        last = _last_uses(graph, steps, self.pieces)
+        self._constants(last)
+        for number, step in enumerate(steps):
+            if isinstance(step, HostCall):
+                self._host(step)
+            else:
+                self._launch(number, step)
+            dead = sorted(n for n, at in last.items() if at == number and n in self.made)
+            # After a last launch, what only the function holds ends with it.
+            ends = number == len(steps) - 1 and isinstance(step, SpyreKernel)
+            self.lines += [f"del {name}" for name in dead if not ends or name in self.inputs]
+        if pool_bytes:
+            self.lines.append("del _pool")
+        outputs = [_output(view, graph) for view in graph.outputs]
+        self.lines.append(f"return ({', '.join(outputs)}{',' if len(outputs) == 1 else ''})")
+
+    def _constants(self, last: Mapping[str, int]) -> None:
+        for op in self.graph.ops:
+            if op.kind == "constant" and op.target in last:
+                buffer = self.graph.buffers[op.target]
+                value, dtype = _number(buffer.value), f"torch.{buffer.dtype}"
+                self.lines.append(f"{op.target} = spyre_constant_tensor({value}, torch.device('spyre:0'), {dtype})")
+                self.made.add(op.target)
+
+    def _check(self, names: Iterable[str]) -> None:
+        """Check the inputs that are used for the first time."""
+        for name in names:
+            if name in self.inputs and name not in self.made:
+                given = self.inputs[name]
+                self.lines.append(f"assert_size_stride({name}, {given.size}, {given.stride})")
+                self.made.add(name)
+
+    def _launch(self, number: int, step: SpyreKernel) -> None:
+        self._allocate(self.pieces.get(number, ()))
+        self._check(step.arguments)
+        self._allocate(step.arguments)
+        if step.has_pool and "_pool" not in self.made:
+            self.lines.append(f"_pool = {_pool(self.pool_bytes)}")
+            self.made.add("_pool")
+        launch = ["_pool"] if step.has_pool else []
+        self.lines.append(f"{step.name}.run({', '.join([*launch, *step.arguments])})")
+
+    def _allocate(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self.made and name not in self.inputs:
+                self.lines.append(f"{name} = {_allocation(self.graph.buffers[name])}")
+                self.made.add(name)
+
+    def _host(self, step: HostCall) -> None:
+        self._check(read.buffer for read in step.op.tensor_reads)
+        self.lines += _external(step, self.graph)
+        self.made |= {result.target for result in step.results}
+
+
+def _buffers_of_pieces(graph: Graph, steps: Sequence[Step]) -> dict[int, list[str]]:
+    """Step -> buffers that are allocated before it because they are put together of pieces.
+
+    Such a one is allocated even where its pieces lie in the pool, as torch-spyre does.
+    """
+    step_of = {spec.source: n for n, step in enumerate(steps) if isinstance(step, SpyreKernel) for spec in step.specs}
+    found: dict[int, list[str]] = {}
+    waiting: list[str] = []
     for op in graph.ops:
-        if op.kind == "constant" and op.target in last:
-            buffer = graph.buffers[op.target]
-            lines.append(f"{op.target} = spyre_constant_tensor({_number(buffer.value)}, 'spyre', torch.{buffer.dtype})")
-            made.add(op.target)
-    if pool_bytes:
-        sticks = pool_bytes // STICK_BYTES
-        layout = (
-            f"SpyreTensorLayout(device_size=[{sticks}, 128], stride_map =[128, 1], device_dtype=DataFormats.SENINT8)"
-        )
-        lines.append(f"_pool = spyre_empty_with_layout(({sticks},), (1,), torch.uint8, {layout})")
-    for number, step in enumerate(steps):
-        if isinstance(step, HostCall):
-            lines += _external(step)
-            made |= {result.target for result in step.results}
-        else:
-            for name in step.arguments:
-                if name not in made:
-                    lines.append(f"{name} = {_allocate(graph.buffers[name])}")
-                    made.add(name)
-            launch = ["_pool"] if step.has_pool else []
-            lines.append(f"{step.name}.run({', '.join([*launch, *step.arguments])})")
-        dead = [n for n, at in last.items() if at == number and n in made]
-        lines += [f"del {name}" for name in dead]
-    if pool_bytes:
-        lines.append("del _pool")
-    outputs = [_output(view) for view in graph.outputs]
-    lines.append(f"return ({', '.join(outputs)}{',' if len(outputs) == 1 else ''})")
-    return lines
+        if op.kind == "empty" and op.rule != "tile":
+            waiting.append(op.target)
+        elif op.name in step_of and waiting:
+            found.setdefault(step_of[op.name], []).extend(waiting)
+            waiting = []
+    return found
 
 
-def _last_uses(graph: Graph, steps: Sequence[Step]) -> dict[str, int]:
+def _pool(size: int) -> str:
+    sticks = -(-size // STICK_BYTES)
+    layout = f"SpyreTensorLayout(device_size=[{sticks}, 1, 1], stride_map =[1, 1, 1], device_dtype=DataFormats.SENINT8)"
+    return f"spyre_empty_with_layout(({sticks},), (1,), torch.uint8, {layout})"
+
+
+def _last_uses(graph: Graph, steps: Sequence[Step], pieces: Mapping[int, Sequence[str]]) -> dict[str, int]:
     last: dict[str, int] = {}
+    allocated = {name for names in pieces.values() for name in names}
+    ops = {op.name: op for op in graph.ops}
     for number, step in enumerate(steps):
-        names = step.arguments if isinstance(step, SpyreKernel) else [r.buffer for r in step.op.tensor_reads]
+        if isinstance(step, SpyreKernel):
+            parts = [ops[spec.source] for spec in step.specs]
+            inside = [name for op in parts for name in (op.target, *(r.buffer for r in op.tensor_reads))]
+            names = [*step.arguments, *(name for name in inside if name in allocated)]
+        else:
+            names = [r.buffer for r in step.op.tensor_reads]
         for name in names:
             last[name] = number
     for name in graph.output_buffers:
@@ -139,14 +195,14 @@ def _number(value: float | int | bool | None) -> str:
     return f"float({text!r})" if text in ("inf", "-inf", "nan") else text
 
 
-def _allocate(buffer: Buffer) -> str:
+def _allocation(buffer: Buffer) -> str:
     return f"spyre_empty_with_layout({buffer.size}, {buffer.stride}, torch.{buffer.dtype}, {buffer.device})"
 
 
-def _external(step: HostCall) -> list[str]:
+def _external(step: HostCall, graph: Graph) -> list[str]:
     call = step.op.external
     assert call is not None
-    made = f"{_callee(call)}({_arguments(call)})"
+    made = f"{_callee(call)}({_arguments(call, graph)})"
     if len(step.results) == 1 and not step.results[0].part:
         return [f"{step.results[0].target} = {made if not call.several else f'{made}[0]'}"]
     taken = [f"{result.target} = {step.op.buffer}[{result.part}]" for result in step.results]
@@ -160,17 +216,17 @@ def _callee(call: External) -> str:
     return f"torch.ops.{namespace}.{rest}"
 
 
-def _arguments(call: External) -> str:
-    parts = [_argument(a) for a in call.args]
-    parts += [f"{k}={_argument(v)}" for k, v in call.kwargs.items()]
+def _arguments(call: External, graph: Graph) -> str:
+    parts = [_argument(a, graph) for a in call.args]
+    parts += [f"{k}={_argument(v, graph)}" for k, v in call.kwargs.items()]
     return ", ".join(parts)
 
 
-def _argument(value: object) -> str:
+def _argument(value: object, graph: Graph) -> str:
     if isinstance(value, BufferView):
-        return _output(value)
+        return _output(value, graph)
     if isinstance(value, list | tuple):
-        inner = ", ".join(_argument(v) for v in value)
+        inner = ", ".join(_argument(v, graph) for v in value)
         return f"[{inner}]"
     if isinstance(value, float):
         return _number(value)
@@ -178,7 +234,11 @@ def _argument(value: object) -> str:
     return text if not text.startswith("device(") else "'cpu'"
 
 
-def _output(view: object) -> str:
+def _output(view: object, graph: Graph) -> str:
+    """A buffer, or a view of one where it is not the whole of it as it lies."""
     if not isinstance(view, BufferView):
         return repr(view)
-    return f"torch.as_strided({view.buffer}, {view.size}, {view.stride}, {view.offset})"
+    whole = graph.buffers[view.buffer]
+    if (tuple(view.size), tuple(view.stride), view.offset) == (tuple(whole.size), tuple(whole.stride), 0):
+        return view.buffer
+    return f"reinterpret_tensor({view.buffer}, {view.size}, {view.stride}, {view.offset})"

@@ -166,6 +166,8 @@ class _Lowering(LoopBuilder):
         """An op of several results: views of what is there, or a call on the host."""
         if any(self.buffer_of(storage_id(v)) is None for v in value if isinstance(v, torch.Tensor)):
             self.fallback(node)
+        elif node.all_input_nodes:
+            self.origins[node] = self.origins.get(node.all_input_nodes[0], ())
 
     # -- handlers ------------------------------------------------------------------------------
 
@@ -269,8 +271,7 @@ class _Lowering(LoopBuilder):
 
     def _lower_matmul(self, node: Node, func: str = "batchmatmul") -> None:
         a, b = (self.operand(node_of(arg)) for arg in node.args[:2])
-        value = node.meta["val"]
-        size = tuple(value.shape)
+        size = tuple(node.meta["val"].shape)
         note = custom(node)
         if a.view.size[-1] == 1:
             self.emit(node, "pointwise", "mul", ranges_of(size), [self.read(a, size), self.read(b, size)], aten="mul")
@@ -300,8 +301,7 @@ class _Lowering(LoopBuilder):
             )
         n_last, k_size = size[-1], a.view.size[-1]
         unit = bool(note.get("shared_weight")) and all(n == 1 for n in size[:-2]) and not (n_last % 64 or k_size % 64)
-        more: dict[str, Any] = {} if note.get("origin") != "" else {"origins": ()}
-        self.emit(node, "matmul", func, ranges, reads, reduced=((k, k_size),), rule="matmul", unit_batch=unit, **more)
+        self.emit(node, "matmul", func, ranges, reads, reduced=((k, k_size),), rule="matmul", unit_batch=unit)
 
     def _lower_clone(self, node: Node) -> None:
         x = self.operand(node_of(node.args[0]))

@@ -49,6 +49,14 @@ def test_an_op_without_opfunc_runs_on_the_host_and_is_marked():
     assert "torch.ops.aten.erf.default(" in compile_source
 
 
+def test_a_batched_addmm_is_left_to_the_host_as_the_real_front_end_leaves_it():
+    assert on_host(equal_to_eager(torch.baddbmm, half(2, 8, 64), half(2, 8, 64), half(2, 64, 64) / 8)) == ["baddbmm"]
+
+
+def test_rms_norm_without_eps_takes_that_of_eager():
+    equal_to_eager(lambda x: torch.nn.functional.rms_norm(x, (64,)), half(4, 64) / 1000)
+
+
 def test_several_results_of_a_host_op_and_only_those_that_are_read():
     def median(a):
         return a.median(1).values * 2

@@ -1,4 +1,4 @@
-"""Functions of our own, and what the real front end gives for them: its ops and kernels (`unseen.json.xz`).
+"""Functions of our own, and what the real front end gives for them: its ops, kernels and calls (`unseen.json.xz`).
 
     IRWIDGET_TORCH_SPYRE=PATH python -m tests.spyre.unseen
 
@@ -7,9 +7,11 @@ asks a checkout of it anew.
 
 from __future__ import annotations
 
+import ast
 import json
 import lzma
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -51,8 +53,23 @@ def state_space(x, a, d):
     return torch.exp(F.softplus(x)[..., None] * a) * x[..., None] + d[:, None]
 
 
+def modulated(x, c, w):
+    scale, shift, gate = F.linear(F.silu(c), w).unsqueeze(1).chunk(3, -1)
+    return x + gate * (F.layer_norm(x, (128,)) * (1 + scale) + shift)
+
+
+def decode_with_cache(q, k, v, new_k, new_v):
+    return F.scaled_dot_product_attention(q, torch.cat([k, new_k], 2), torch.cat([v, new_v], 2))
+
+
+def rotary(x, cos, sin):
+    a, b = x.split(64, -1)
+    return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
+
+
 FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...], ...]]] = {
     "rope": (rope, ((2, 4, 32, 128), (32, 128), (32, 128))),
+    "rotary": (rotary, ((1, 4, 32, 128), (32, 64), (32, 64))),
     "swiglu": (swiglu, ((3, 17, 256), (512, 256), (512, 256), (256, 512))),
     "decode": (F.scaled_dot_product_attention, ((1, 8, 1, 64), (1, 8, 77, 64), (1, 8, 77, 64))),
     "grouped": (grouped, ((1, 8, 64, 64), (1, 2, 64, 64), (1, 2, 64, 64))),
@@ -71,14 +88,36 @@ FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...], ...]]] = {
     "powers": (lambda a: a.square().sum(-1) + a.pow(-2).sum(-1), ((40, 256),)),
     "outer": (lambda a, b: (a @ b).sum(-1), ((4, 128, 1), (4, 1, 64))),
     "huber": (F.huber_loss, ((5, 128), (5, 128))),
+    "lerp": (lambda a, b: torch.lerp(a, b, 0.7), ((64, 128), (64, 128))),
+    "sgn": (torch.sgn, ((40, 128),)),
+    "modulated": (modulated, ((2, 32, 128), (2, 128), (384, 128))),
+    "decode with cache": (decode_with_cache, ((1, 4, 1, 64), *[(1, 4, 63, 64)] * 2, *[(1, 4, 1, 64)] * 2)),
+    "retention": (lambda q, k, v, d: (q @ k.mT * d) @ v, (*[(1, 4, 64, 64)] * 3, (4, 64, 64))),
+    "quantise": (lambda x, s: torch.clamp(x * s, -127, 127).to(torch.int8), ((32, 128), (1,))),
     "logit": (lambda a: torch.logit(a, 0.25), ((5, 128),)),
 }
 
 
 def facts(program: SpyreProgram) -> Any:
-    """Its kernels by name with the number of their ops, and all ops as `recorded.ops_of` has them."""
+    """Its kernels by name with the number of their ops, all ops as `recorded.ops_of` has them, what its host does."""
     kernels = [[kernel.name, len(kernel.specs)] for kernel in program.kernels]
-    return json.loads(json.dumps([kernels, recorded.ops_of(program)]))
+    return json.loads(json.dumps([kernels, recorded.ops_of(program), statements(program.host)]))
+
+
+def statements(host: str) -> list[str]:
+    """The statements of `call` without checks of what is made there; buffers are numbered as they appear."""
+    body = next(n for n in ast.walk(ast.parse(host)) if isinstance(n, ast.FunctionDef) and n.name == "call").body
+    lines = [ast.unparse(n).replace(", 'input')", ")") for n in body]
+    called = {line.partition(" = ")[0] for line in lines if " = torch.ops." in line}
+    last = {value: name for name, _, value in (line.partition(" = ") for line in lines) if value in called}
+    found: list[str] = []
+    for line in lines:
+        name, _, value = line.partition(" = ")
+        checks = line.startswith(("assert_alignment(", "assert_size_stride(buf"))
+        if not checks and value not in last and line.removeprefix("del ") not in last:
+            found.append(f"{last.get(name, name)} = {value}" if value else line)
+    numbers: dict[str, str] = {}
+    return [re.sub(r"\bbuf\d+", lambda m: numbers.setdefault(m[0], f"buf{len(numbers)}"), line) for line in found]
 
 
 def made(name: str, frontend: FrontEnd | None = None) -> Any:
