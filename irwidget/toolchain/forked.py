@@ -214,7 +214,7 @@ def _pickled(value: object) -> bytes:
     data = io.BytesIO()
     pickler = pickle.Pickler(data, pickle.HIGHEST_PROTOCOL)
     if torch := sys.modules.get("torch"):
-        pickler.dispatch_table = ChainMap({torch.Tensor: _reduced}, copyreg.dispatch_table)
+        pickler.dispatch_table = ChainMap[Any, Any]({torch.Tensor: _reduced}, copyreg.dispatch_table)
     pickler.dump(value)
     return data.getvalue()
 
