@@ -258,7 +258,7 @@ def products(x: torch.Tensor, i: torch.Tensor) -> Any:
         linear(i, i[None] * i[:, None], i),
         *pooled,
         *found,
-        *(i.clamp(0, 2.5), i.clamp(max=x[0, 0]), torch.gcd(12 * low - 6, low)),
+        *(i.clamp(0, 2.5), i.clamp(max=x[0, 0]), torch.gcd(12 * low - 6, low), torch.full((2,), 2) + 1 < 3.5),
         low[None] @ low.T[None],
     )
 
@@ -283,11 +283,10 @@ def means(x: torch.Tensor, i: torch.Tensor) -> Any:
 
 def known(x: torch.Tensor, i: torch.Tensor) -> Any:
     """Comparisons that torch-mlir computes itself, of what it knows to be one number."""
-    made = torch.full((2,), 0.25) * 2, torch.ones_like(x) + 0.5, torch.zeros(2, dtype=torch.int64).float()
+    made = torch.full((2,), 0.25) * 2, torch.ones(2) + 0.5, torch.zeros(2, dtype=torch.int64).float()
     floats = [compare(one, number) for compare in (torch.gt, torch.ge) for one in made for number in (0, 1)]
-    three, yes = torch.full((2,), 2) + 1, torch.ones(2).bool()
-    integers = three > 2.5, three == 3.0, yes == 1, yes != 1, yes > 0.5, torch.tensor(0.5) < 0, i > 2.5, (i > 2) == 1
-    return *floats, *integers
+    yes = torch.ones(2).bool()
+    return *floats, yes == 1, yes != 1, torch.tensor(0.5) < 0, i > 2.5, (i > 2) == 1
 
 
 def bags(x: torch.Tensor, i: torch.Tensor) -> Any:
