@@ -249,8 +249,6 @@ def _case(
 ) -> ExpectedCall:
     import torch
 
-    from irwidget.checking import unsettled
-    from irwidget.checking.evaluate import Rounding, Wide
     from irwidget.private_torch import called_as_written, pytree
 
     model, args, kwargs = _own(model, args, kwargs)
@@ -260,18 +258,14 @@ def _case(
     with torch.no_grad(), called_as_written(), _default_dtype(torch.get_default_dtype()):
         named = {name: leaf for leaf, name in zip(leaves, names, strict=True) if name is not None}
         fed_by = {name: _copies([leaf])[0] for name, leaf in named.items()}
-        fed = _placeholders(program, named)
-        rounding = Rounding(program.module)
-        rounding.run(*_copies(fed), enable_io_processing=False)
-        with _default_dtype(torch.float64):
-            exact, *samples = [
-                Wide(program.module, rounding.rounds, seed).run(*_copies(fed), enable_io_processing=False)
-                for seed in (None, *range(samples_wanted))
-            ]
-            others = unsettled.evaluations(program.module, lambda: _copies(fed))
+        evaluated = _evaluated(program, _placeholders(program, fed_by), samples_wanted)
         call = model.module() if isinstance(model, torch.export.ExportedProgram) else model
         returned = call(*args, **kwargs)
         wanted = _wanted(program, returned, call, named)
+    if isinstance(evaluated, Exception):
+        said = next(iter(str(evaluated).strip().splitlines()), "")
+        raise Unchecked(f"the exported program, not the model, fails: {type(evaluated).__name__}: {said}".rstrip(": "))
+    exact, samples, others, taken = evaluated
     _refuse_dtypes(program, wanted)
     written = _Written(program, fed_by)
     made = [
@@ -283,7 +277,31 @@ def _case(
         for i, ((label, want), one) in enumerate(zip(wanted, exact, strict=True))
         if not _is_none(label, want, one)
     ]
-    return ExpectedCall(tuple(before), tuple(made), frozenset(rounding.taken))
+    return ExpectedCall(tuple(before), tuple(made), taken)
+
+
+def _evaluated(program: ExportedCopy, fed: Sequence[Any], samples_wanted: int) -> tuple[Any, ...] | Exception:
+    """The program's exact results, those with rounding noise, those with other values in what is left open.
+
+    And the branches that it takes; or why it cannot be evaluated.
+    """
+    import torch
+
+    from irwidget.checking import unsettled
+    from irwidget.checking.evaluate import Rounding, Wide
+
+    try:
+        rounding = Rounding(program.module)
+        rounding.run(*_copies(fed), enable_io_processing=False)
+        with _default_dtype(torch.float64):
+            exact, *samples = [
+                Wide(program.module, rounding.rounds, seed).run(*_copies(fed), enable_io_processing=False)
+                for seed in (None, *range(samples_wanted))
+            ]
+            others = unsettled.evaluations(program.module, lambda: _copies(fed))
+    except Exception as error:
+        return error
+    return exact, samples, others, frozenset(rounding.taken)
 
 
 def _opened(result: ExpectedResult, exact: Any, others: Sequence[Any]) -> ExpectedResult:

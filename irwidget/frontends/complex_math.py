@@ -69,8 +69,7 @@ def scaled(a: Pair, factor: Any) -> Pair:
 
 def reciprocal(a: Pair) -> Pair:
     """One divided by it."""
-    square = a.re * a.re + a.im * a.im
-    return Pair(a.re / square, -a.im / square)
+    return _quotient(Pair(torch.ones_like(a.re), torch.zeros_like(a.re)), a)
 
 
 def div(a: Any, b: Any) -> Pair:
@@ -79,10 +78,26 @@ def div(a: Any, b: Any) -> Pair:
         a = pair(a)
         return Pair(a.re / b, a.im / b)
     b = pair(b)
-    if isinstance(b.re, torch.Tensor):
-        return mul(a, reciprocal(b))
-    inverse = 1 / complex(b.re, b.im)
-    return mul(a, inverse)
+    if not isinstance(b.re, torch.Tensor):
+        return mul(a, 1 / complex(b.re, b.im))
+    a = pair(a)
+    return _quotient(a if isinstance(a.re, torch.Tensor) else _spread(a, b.re), b)
+
+
+def _spread(a: Pair, like: torch.Tensor) -> Pair:
+    return Pair(torch.full_like(like, a.re), torch.full_like(like, a.im))
+
+
+def _quotient(a: Pair, b: Pair) -> Pair:
+    """By the larger part of the divisor, as eager PyTorch does it (Smith 1962): squares overflow and vanish."""
+    turned = torch.abs(b.re) < torch.abs(b.im)
+    large, small = torch.where(turned, b.im, b.re), torch.where(turned, b.re, b.im)
+    zero = large == 0
+    ratio = small / torch.where(zero, torch.ones_like(large), large)
+    below = torch.where(zero, torch.zeros_like(large), large + small * ratio)
+    one, other = torch.where(turned, a.im, a.re), torch.where(turned, a.re, a.im)
+    re, im = (one + other * ratio) / below, (other - one * ratio) / below
+    return Pair(re, torch.where(turned, -im, im))
 
 
 def power(a: Any, exponent: Any) -> Pair:
@@ -106,7 +121,7 @@ def power(a: Any, exponent: Any) -> Pair:
 
 def absolute(a: Pair) -> Any:
     """The distance from zero, which is real."""
-    return torch.sqrt(a.re * a.re + a.im * a.im)
+    return torch.hypot(a.re, a.im)
 
 
 def angle(a: Pair) -> Any:

@@ -13,6 +13,7 @@ import torch
 from irwidget import private_torch_mlir
 from irwidget.frontends import (
     decompositions_bytes,
+    decompositions_folded,
     decompositions_integers,
     decompositions_narrow,
     decompositions_order,
@@ -392,6 +393,7 @@ def of(program: ExportedProgram, language: str) -> Chosen:
     refused |= {node.target for node in nodes if node.target in narrow and decompositions_narrow.takes(node)}
     wrong = {node.target for node in nodes if decompositions_wrong.takes(node, language)}
     wrong |= {operator for node in nodes for operator in decompositions_resize.rounded(node)}
+    wrong |= decompositions_folded.operators(program)
     first, second = (tuple(one for one in table if one in chosen) for chosen in (refused - wrong, wrong))
     return Chosen(first, second, table)
 

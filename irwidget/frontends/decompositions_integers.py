@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from irwidget.frontends.decompositions_bytes import value_of, wide
+from irwidget.frontends.decompositions_kinds import clamped
 
 aten: Any = torch.ops.aten
 
@@ -80,8 +81,36 @@ def _isclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: 
     return (x == y) | near if rtol or atol else x == y
 
 
+def _clamp(x: Any, least: Any = None, most: Any = None) -> Any:
+    """Between floats; torch-mlir compares integers with them."""
+    return clamped(x, least, most) if _is_between_floats(x, least, most) else NotImplemented
+
+
+def _is_between_floats(x: Any, *limits: Any) -> bool:
+    return _is_whole(x) and any(limit is not None and not _is_whole(limit) for limit in limits)
+
+
 def _as_float(operator: Any) -> Callable[..., Any]:
     return lambda x: operator(wide(x).to(torch.get_default_dtype())) if _is_whole(x) else NotImplemented
+
+
+def _gcd(x: Any, y: Any) -> Any:
+    """By Euclid's algorithm, with as many steps as the largest numbers of a dtype may take."""
+    kind = torch.result_type(x, y)
+    x, y = torch.broadcast_tensors(torch.abs(x.to(kind)), torch.abs(y.to(kind)))
+    for _ in range(_STEPS * torch.iinfo(kind).bits // 2):
+        done = y == 0
+        x, y = torch.where(done, x, y), torch.where(done, y, x % torch.where(done, torch.ones_like(y), y))
+    return x
+
+
+_STEPS = 3
+"""For two bits: numbers that take the most are those of Fibonacci, of which the next is 1.6 times as large."""
+
+
+def _lcm(x: Any, y: Any) -> Any:
+    common = torch.gcd(x, y)
+    return torch.abs(torch.div(x, common.clamp(min=1), rounding_mode="trunc") * y)
 
 
 TABLE: dict[Any, Callable[..., Any]] = {
@@ -89,6 +118,9 @@ TABLE: dict[Any, Callable[..., Any]] = {
     aten.pow.Tensor_Scalar: _power,
     **dict.fromkeys((aten.pow.Tensor_Tensor, aten.pow.Scalar), _powers),
     aten.isclose.default: _isclose,
+    aten.gcd.default: _gcd,
+    aten.lcm.default: _lcm,
+    **dict.fromkeys((aten.clamp.default, aten.clamp.Tensor), _clamp),
     aten.__lshift__.Tensor: aten.bitwise_left_shift.Tensor,
     aten.__rshift__.Tensor: aten.bitwise_right_shift.Tensor,
 }
@@ -98,5 +130,6 @@ TAKES: dict[Any, Callable[..., bool]] = {
     aten.pow.Tensor_Scalar: _is_power,
     **dict.fromkeys((aten.pow.Tensor_Tensor, aten.pow.Scalar), _are_powers),
     aten.isclose.default: lambda x, *_, **__: _is_whole(x),
+    **dict.fromkeys((aten.clamp.default, aten.clamp.Tensor), _is_between_floats),
 }
 """Whether an operator of the table is taken apart for some arguments."""

@@ -60,6 +60,17 @@ def number(x: Any) -> Any:
     return x.to(torch.int32) if isinstance(x, torch.Tensor) and x.dtype == torch.bool else wide(x)
 
 
+def clamped(x: Any, least: Any, most: Any) -> Any:
+    """Between numbers, tensors or None, as the dtype that eager PyTorch gives it."""
+    given = [limit for limit in (least, most) if limit is not None]
+    kind = x.dtype
+    for limit in given:
+        kind = torch.promote_types(kind, torch.result_type(x, limit))
+    if not isinstance(given[0], torch.Tensor):
+        return aten.clamp.default(wide(x).to(kind), least, most)
+    return aten.clamp.Tensor(*(None if one is None else wide(one).to(kind) for one in (x, least, most)))
+
+
 def narrowed(found: Any, kind: torch.dtype) -> Any:
     """Results of 32 bits as those of a dtype; places have 64."""
     if isinstance(found, tuple | list):

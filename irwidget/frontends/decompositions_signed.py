@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from irwidget.frontends.decompositions_bytes import value_of, wide
-from irwidget.frontends.decompositions_kinds import COMPARISONS, How
+from irwidget.frontends.decompositions_kinds import How
 
 aten: Any = torch.ops.aten
 
@@ -17,15 +18,43 @@ def _may_be_negative(x: Any, y: Any) -> bool:
     return not kind.is_complex and kind not in (torch.bool, torch.uint8)
 
 
-def _remainder(x: Any, y: Any) -> Any:
+def _remainder(takes: Callable[..., bool]) -> How:
     """With the sign of the divisor; StableHLO's has that of what is divided."""
-    if not _may_be_negative(x, y):
-        return NotImplemented
+
+    def made(x: Any, y: Any) -> Any:
+        if not takes(x, y):
+            return NotImplemented
+        x, y = _alike(x, y)
+        left = torch.fmod(x, y)
+        return torch.where(_is_opposite(left, y), left + y, left)
+
+    return takes, made
+
+
+def _alike(x: Any, y: Any) -> tuple[Any, Any]:
+    """A tensor, and another or a number, as tensors of the dtype of their result."""
     kind = torch.result_type(x, y)
     x = wide(x).to(kind)
-    y = wide(y).to(kind) if isinstance(y, torch.Tensor) else torch.full_like(x, y)
-    left, zero = torch.fmod(x, y), 0.0 if kind.is_floating_point else 0
-    return torch.where((left != 0) & ((left < zero) != (y < zero)), left + y, left)
+    return x, wide(y).to(kind) if isinstance(y, torch.Tensor) else torch.full_like(x, y)
+
+
+def _is_opposite(left: Any, y: Any) -> Any:
+    """Whether what is left of a division is of the other sign than the divisor."""
+    zero = 0.0 if left.dtype.is_floating_point else 0
+    return (left != 0) & ((left < zero) != (y < zero))
+
+
+def _is_of_32_bits(x: Any, y: Any, *, rounding_mode: Any = "floor") -> bool:
+    """Whether integers are divided of which TOSA's quotient goes by the sign of a product that has no more bits."""
+    return rounding_mode == "floor" and torch.result_type(value_of(x), value_of(y)) == torch.int32
+
+
+def _floored(x: Any, y: Any, *, rounding_mode: Any = None) -> Any:
+    if not _is_of_32_bits(x, y, rounding_mode=rounding_mode):
+        return NotImplemented
+    x, y = _alike(x, y)
+    whole = torch.div(x, y, rounding_mode="trunc")
+    return whole - _is_opposite(x - whole * y, y).to(whole.dtype)
 
 
 def _is_small(x: Any, *_: Any, dtype: Any = None, **__: Any) -> bool:
@@ -52,29 +81,15 @@ def _relu(x: Any) -> Any:
     return x.clamp(min=0) if _is_integer(x) else NotImplemented
 
 
-_FILLS = (aten.full.default, aten.full_like.default)
-
-
-def _is_filled(x: Any, number: Any) -> bool:
-    """Whether an integer is compared with floats that are all the same: torch-mlir reads their bits as an integer."""
-    filled = not isinstance(x, torch.fx.Node) or x.target in _FILLS
-    return filled and value_of(x).dtype.is_floating_point and isinstance(number, int)
-
-
-def _compared(operator: Any) -> How:
-    return _is_filled, lambda x, number: operator(x, float(number)) if _is_filled(x, number) else NotImplemented
-
-
-IN_ALL = {operator: _compared(operator) for operator in COMPARISONS}
-"""By operator: whether it is taken apart, and how."""
+_REMAINDERS = (aten.remainder.Tensor, aten.remainder.Scalar)
 IN_STABLEHLO: dict[Any, How] = {
-    **IN_ALL,
-    **dict.fromkeys((aten.remainder.Tensor, aten.remainder.Scalar), (_may_be_negative, _remainder)),
+    **dict.fromkeys(_REMAINDERS, _remainder(_may_be_negative)),
 }
-"""The same."""
+"""By operator: whether it is taken apart, and how."""
 IN_TOSA: dict[Any, How] = {
-    **IN_ALL,
     **{operator: _summed(operator) for operator in (aten.sum.default, aten.sum.dim_IntList)},
     aten.relu.default: (_is_integer, _relu),
+    **dict.fromkeys(_REMAINDERS, _remainder(_is_of_32_bits)),
+    **dict.fromkeys((aten.div.Tensor_mode, aten.div.Scalar_mode), (_is_of_32_bits, _floored)),
 }
 """The same."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from irwidget.frontends.decompositions_kinds import COMPARISONS, How, in_32_bits, is_truth, number
+from irwidget.frontends.decompositions_kinds import COMPARISONS, How, clamped, in_32_bits, is_truth, number
 
 aten: Any = torch.ops.aten
 
@@ -27,13 +27,7 @@ def _sum(operator: Any) -> How:
 
 
 def _clamp(x: Any, least: Any = None, most: Any = None) -> Any:
-    """Between numbers: the result has their dtype."""
-    if not is_truth(x):
-        return NotImplemented
-    kind = x.dtype
-    for limit in (least, most):
-        kind = kind if limit is None else torch.promote_types(kind, torch.result_type(x, limit))
-    return aten.clamp.default(x.to(kind), least, most)
+    return clamped(x, least, most) if is_truth(x) else NotImplemented
 
 
 def _is_beyond(x: Any, other: Any) -> bool:

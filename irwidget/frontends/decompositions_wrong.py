@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from irwidget.frontends import (
+    decompositions_folded,
     decompositions_pools,
     decompositions_signed,
     decompositions_truths,
@@ -400,15 +401,15 @@ _SIGNED = {
         decompositions_unsigned.IN_LINALG,
         decompositions_truths.IN_ALL,
         _BEYOND,
-        decompositions_signed.IN_ALL,
+        decompositions_folded.IN_ALL,
     ),
     "TOSA": _both(
         *(_IN_TOSA, decompositions_unsigned.IN_TOSA, decompositions_truths.IN_TOSA, decompositions_signed.IN_TOSA),
-        _BEYOND,
+        *(_BEYOND, decompositions_folded.IN_ALL),
     ),
     "StableHLO": _both(
         *(_BEYOND, decompositions_pools.CEILED, {one: _MOVED[one] for one in _SEARCHES}),
-        *(decompositions_truths.IN_STABLEHLO, decompositions_signed.IN_STABLEHLO),
+        *(decompositions_truths.IN_STABLEHLO, decompositions_signed.IN_STABLEHLO, decompositions_folded.IN_ALL),
     ),
 }
 """By language; StableHLO has unsigned integers."""

@@ -176,7 +176,7 @@ def is_doubtful(program: ExportedProgram, language: str) -> bool:
     nodes = [node for node in program.graph.nodes if node.op == "call_function"]
     if any(_called(node) in names for node in nodes):
         return True
-    beyond = any(_beyond_tosa(node) or _returns_places(node) or _has_bytes(node) for node in nodes)
+    beyond = any(_beyond_tosa(node) or _returns_places(node) or _has_narrow(node) for node in nodes)
     return language == "TOSA" and (is_dynamic(program) or beyond)
 
 
@@ -185,11 +185,12 @@ def _returns_places(node: Node) -> bool:
     return _called(node) == "aten.max_pool2d_with_indices" and any(user.args[1:] == (1,) for user in node.users)
 
 
-def _has_bytes(node: Node) -> bool:
-    """Whether a node takes or makes unsigned integers, constants of which torch-mlir refuses to TOSA."""
+def _has_narrow(node: Node) -> bool:
+    """Whether a node takes or makes integers of which torch-mlir refuses constants, or products, to TOSA."""
     import torch
 
-    return any(getattr(one.meta.get("val"), "dtype", None) == torch.uint8 for one in (node, *node.all_input_nodes))
+    kinds = (torch.uint8, torch.int16)
+    return any(getattr(one.meta.get("val"), "dtype", None) in kinds for one in (node, *node.all_input_nodes))
 
 
 def _called(node: Node) -> str:

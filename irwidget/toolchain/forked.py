@@ -7,8 +7,10 @@ What is sent back is data. Where a process cannot be copied (not Linux; CUDA in 
 from __future__ import annotations
 
 import contextlib
+import copyreg
 import faulthandler
 import gc
+import io
 import logging
 import os
 import pickle
@@ -19,11 +21,15 @@ import threading
 import time
 import traceback
 import warnings
+from collections import ChainMap
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import IO, NoReturn, TypeVar, cast
+from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 from irwidget.toolchain import budget, processes
+
+if TYPE_CHECKING:
+    import torch
 
 _logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -199,9 +205,36 @@ def _serve(function: Callable[[], object], answers: int, lifeline: int, memory: 
 
 def _answer(function: Callable[[], object]) -> bytes:
     try:
-        return pickle.dumps(function(), pickle.HIGHEST_PROTOCOL)
+        return _pickled(function())
     except BaseException as error:
         return pickle.dumps(Raised.of(error))
+
+
+def _pickled(value: object) -> bytes:
+    data = io.BytesIO()
+    pickler = pickle.Pickler(data, pickle.HIGHEST_PROTOCOL)
+    if torch := sys.modules.get("torch"):
+        pickler.dispatch_table = ChainMap[Any, Any]({torch.Tensor: _reduced}, copyreg.dispatch_table)
+    pickler.dump(value)
+    return data.getvalue()
+
+
+_NOT_PICKLED = ("float8_", "float4_", "complex32", "uint16", "uint32", "uint64")
+"""How the names of dtypes begin that torch pickles, and then does not read."""
+
+
+def _reduced(tensor: torch.Tensor) -> Any:
+    """How a tensor is pickled: of those dtypes, by its bytes."""
+    import torch
+
+    if not str(tensor.dtype).removeprefix("torch.").startswith(_NOT_PICKLED):
+        return tensor.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+    plain = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
+    return _of_bytes, (plain.reshape(-1).view(torch.uint8), tensor.dtype, tensor.shape)
+
+
+def _of_bytes(data: torch.Tensor, dtype: torch.dtype, shape: torch.Size) -> torch.Tensor:
+    return data.view(dtype).reshape(shape)
 
 
 def _read(child: int, results: int, deadline: float | None, stop: threading.Event | None = None) -> bytes:

@@ -316,6 +316,14 @@ class Raises(nn.Module):
         return x * 2
 
 
+WHERE = torch.tensor([5])
+
+
+def is_exported_wrongly(x):
+    """Whose program reads what is not there; while it is traced nobody looks."""
+    return x[WHERE] if torch.compiler.is_exporting() else x[:1] * 1
+
+
 class Dies(nn.Module):
     """Ends its process when it is run, not when it is traced."""
 
@@ -332,6 +340,11 @@ class Dies(nn.Module):
     ("model", "reason"),
     [
         (Raises(), "eager PyTorch fails: ValueError: not today"),
+        (
+            is_exported_wrongly,
+            "the exported program, not the model, fails: IndexError: index 5 is out of bounds for dimension 0 with "
+            "size 3",
+        ),
         (Dies(), "the eager run of the model was killed by SIGSEGV"),
     ],
 )

@@ -50,6 +50,9 @@ OPERATORS: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "rsqrt, reciprocal, square": (lambda a: (a.rsqrt(), a.reciprocal(), a.square()), (Z,)),
     "sgn": (torch.sgn, (EDGES,)),
     "abs, angle": (lambda a: (a.abs(), a.angle()), (EDGES,)),
+    "abs, quotient of what has no square": (lambda a: (a.abs(), a.reciprocal(), 3 / a, a / a), (EDGES[1:] * 1e200,)),
+    "quotient by what has no square": (lambda a: (a.reciprocal(), a / (a * 2)), (EDGES[1:] * 1e-200,)),
+    "reciprocal of zero": (torch.reciprocal, (EDGES,)),
     "parts": (lambda a: (a.real, a.imag, torch.view_as_real(a), a.conj().resolve_conj()), (Z,)),
     "made of parts": (lambda a, b: (torch.complex(a, b), torch.polar(a, b)), (R, R.flip(0))),
     "view_as_complex": (lambda a: torch.view_as_complex(a.reshape(4, 3, 2)) * 2, (R,)),
@@ -87,7 +90,7 @@ def test_an_operator_in_parts_gives_what_pytorch_gives(name: str) -> None:
     want, got = (pytree.tree_leaves(one) for one in (function(*inputs), in_parts(function, inputs)))
     assert [one.dtype for one in got] == [one.dtype for one in want]
     for one, other in zip(got, want, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-8)
+        torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-8, equal_nan=True)
 
 
 class Spectral(nn.Module):

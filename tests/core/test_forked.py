@@ -7,6 +7,7 @@ import time
 
 import psutil
 import pytest
+import torch
 
 from irwidget.errors import PassError
 from irwidget.toolchain import forked
@@ -29,6 +30,15 @@ def test_the_value_is_computed_elsewhere_on_the_objects_of_this_process():
     assert forked.call(lambda: (id(here), os.getpid())) != (id(here), os.getpid())
     assert forked.call(lambda: id(here)) == id(here)
     assert len(forked.call(lambda: b"x" * 10_000_000)) == 10_000_000
+
+
+@pytest.mark.parametrize("kind", ["float8_e5m2", "float8_e8m0fnu", "uint16", "uint64", "complex32", "bfloat16"])
+def test_tensors_of_every_dtype_come_back(kind):
+    table = (2.0 ** torch.arange(6).reshape(3, 2)).to(getattr(torch, kind))
+    for sent in (table.mT, table[1, 1]):
+        got = forked.call(lambda sent=sent: sent)
+        assert (got.dtype, got.shape) == (sent.dtype, sent.shape)
+        assert got.to(torch.float32).tolist() == sent.to(torch.float32).tolist()
 
 
 def test_errors_come_back_by_value_or_as_text():
