@@ -19,6 +19,7 @@ from contextvars import ContextVar
 
 from irwidget import phases
 from irwidget.errors import ToolError
+from irwidget.toolchain import interrupts
 
 _PREPARATION = "the preparation"
 _AGAIN = 0.2
@@ -203,7 +204,7 @@ class _Alarm:
             if self._over.wait(_AGAIN if left is None else max(left, pause)):
                 return
             with self._lock:
-                if not self._over.is_set() and self._budget.to_enforce:
+                if not self._over.is_set() and self._budget.to_enforce and not interrupts.waits(self._thread):
                     self._ring()
 
     def _ring(self) -> None:

@@ -31,6 +31,7 @@ from irwidget.frontends.triton.references import not_compared
 from irwidget.frontends.triton.scopes import as_it_is, replaced
 from irwidget.frontends.triton.tape import Tape
 from irwidget.private_torch import DisableTorchFunction, FakeTensor, FakeTensorMode, TorchDispatchMode
+from irwidget.toolchain import interrupts
 from irwidget.trace import Location
 
 
@@ -70,7 +71,8 @@ class _FakeMode(FakeTensorMode):
             self.inside.depth += 1
             self.inside.dispatching += 1
             try:
-                return self._noted(func, types, args, given)
+                with interrupts.held():
+                    return self._noted(func, types, args, given)
             finally:
                 self.inside.depth -= 1
                 self.inside.dispatching -= 1
@@ -103,7 +105,7 @@ class _FakeMode(FakeTensorMode):
         depth, dispatching = inside.depth, inside.dispatching
         inside.depth = inside.dispatching = 0
         try:
-            with self, mode:
+            with self, mode, interrupts.raised():
                 return function(*args, **kwargs)
         finally:
             inside.depth, inside.dispatching = depth, dispatching
