@@ -42,7 +42,8 @@ export class LinkedColumns {
   private columns: Column[] = [];
   /** What is drawn: the dumps, and what is shown of them. */
   private drawn: readonly unknown[] = [];
-  private of: Trace | null = null;
+  /** The number of the lowering whose stages are chosen; -1: none are. */
+  private of = -1;
   private active = 0;
   private leader: Pane | null = null;
 
@@ -103,8 +104,9 @@ export class LinkedColumns {
   draw(): void {
     this.element.hidden = !this.on;
     this.element.parentElement?.toggleAttribute("data-linked", this.on);
-    if (this.on && this.of && this.of.name !== this.view.trace.name) this.store.set({ columns: this.usual() });
-    this.of = this.on ? this.view.trace : null;
+    const of = this.store.get("trace");
+    if (this.on && this.of >= 0 && this.of !== of) this.store.set({ columns: this.usual() });
+    this.of = this.on ? of : -1;
     const { chosen } = this;
     const stages = chosen.map((stage) => (stage === SOURCE ? null : stageAt(this.view.trace, stage)));
     const now = [...stages.flatMap((stage) => [stage?.lines, stage?.lost]), this.store.get("symbol"), ...chosen];

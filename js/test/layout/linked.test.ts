@@ -26,7 +26,10 @@ function dumps(): Dumps {
   const stages = [none, from(one, lineOf.one), { ...from(ten, lineOf.ten), language: "llvm", step: "s" }];
   return {
     ...made,
-    traces: [{ ...made.traces[0]!, stages }],
+    traces: [
+      { ...made.traces[0]!, stages },
+      { ...made.traces[0]!, stages: [one] },
+    ],
     sources: [{ file: "cell", text: SOURCE.join("\n") }],
     places: SOURCE.map((_, i) => ({ file: 0, line: i + 1, column: 0 })),
   };
@@ -35,8 +38,15 @@ function dumps(): Dumps {
 async function shown(columns: readonly number[]) {
   const lines = new Analysis(dumps());
   const said: string[] = [];
-  const view = { lines, trace: lines.dumps.traces[0]!, query: NO_QUERY, say: (text: string) => void said.push(text) };
-  const store: Store = new Store(new PageModel({ columns, symbol: "" }), () => linked.draw());
+  const store: Store = new Store(new PageModel({ columns, symbol: "", trace: 0 }), () => linked.draw());
+  const view = {
+    lines,
+    query: NO_QUERY,
+    say: (text: string) => void said.push(text),
+    get trace() {
+      return lines.dumps.traces[store.get("trace")]!;
+    },
+  };
   const linked: LinkedColumns = new LinkedColumns(store, view, document);
   const root = h("div", { class: "irw" }, h("div", { class: "irw-main" }, linked.element));
   root.style.height = "400px";
@@ -113,4 +123,12 @@ test("columns are chosen, added and removed, and the last removed leads back", a
   linked.toggle();
   await frames();
   expect(store.get("columns")).toEqual([-1, 1, 2]);
+});
+
+test("of another lowering its own columns are shown", async () => {
+  const { store, panes } = await shown([0, 2]);
+  store.set({ trace: 1 });
+  await frames();
+  expect(store.get("columns")).toEqual([-1, 0]);
+  expect(panes().length).toBe(2);
 });
