@@ -161,12 +161,10 @@ class Triton(FrontEnd):
         client.prepare("triton")
         names = [target.name for target in cell.wanted]
         arch = cell.options.get("arch") or (triton.default_arch(names[0]) if len(names) == 1 else None)
-        # A launch returns a compiled kernel, which is nothing to show.
-        source = f"{cell.source}\nNone"
         values = bool(cell.options.get("run") or cell.check)
         launches = triton.run_cell(
             cell.shell,
-            source,
+            cell.source,
             arch,
             seconds=cell.timeout,
             memory=cell.memory,

@@ -124,7 +124,7 @@ def run_cell(
     launches: Launches | None = None
     try:
         with recording(arch, seconds=seconds, memory=memory, values=values, interpret=interpret) as launches:
-            with replaced(shell, "showtraceback", show_their_own):
+            with _silent(shell), replaced(shell, "showtraceback", show_their_own):
                 ran = shell.run_cell(source, store_history=False)
             launches.failed = not ran.success
             if ran.error_in_exec is not None and failures.is_explained(ran.error_in_exec):
@@ -135,6 +135,20 @@ def run_cell(
             raise
         launches.problem = error
     return launches
+
+
+@contextmanager
+def _silent(shell: Any) -> Generator[None]:
+    """A launch returns a compiled kernel, which is nothing to show: IPython displays no value meanwhile."""
+    before = getattr(shell, "ast_node_interactivity", None)
+    if before is None:  # a file, whose values nobody displays
+        yield
+        return
+    shell.ast_node_interactivity = "none"
+    try:
+        yield
+    finally:
+        shell.ast_node_interactivity = before
 
 
 _ELSEWHERE = (
