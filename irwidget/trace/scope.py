@@ -60,9 +60,8 @@ def predecessors(dumps: Sequence[Scoped]) -> list[int]:
     """For each dump, the one that it is compared with: the last of the same scope, or -1.
 
     The first dump of a function follows the last of its kernel, and that of a kernel the last of the module. The first
-    of a loop, which is printed without what is around it, follows nothing. What puts several kernels together in
-    another language has nothing of its own to follow: it is compared with its neighbour. Of a function nothing of which
-    came before, nothing is known: -1.
+    of a loop, which is printed without what is around it, follows nothing, nor does what puts several kernels together
+    in another language. Of a function nothing of which came before, nothing is known: -1.
     """
     last: dict[_Key, int] = {}
     found: list[int] = []
@@ -75,7 +74,7 @@ def predecessors(dumps: Sequence[Scoped]) -> list[int]:
         elif at is None:
             at = _last_around(dump.scope.outer, last, i - 1 if i and key[1] == function else -1)
         joined = at >= 0 and key == _key(WHOLE) and dumps[at].language != dump.language
-        found.append(i - 1 if joined else at)
+        found.append(-1 if joined and at < i - 1 else at)
         last[key] = i
         function = key[1]
     return found

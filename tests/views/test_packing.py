@@ -280,7 +280,8 @@ def test_a_failure_crosses_with_its_diagnostics():
     [
         ("m m::::func.func m::::gpu.module m::::any", [-1, 0, 1, 2]),
         ("l l::f l::g l::f l l::g", [-1, 0, 0, 1, 0, 2]),
-        ("m l:k1 l:k2 l:k1 l:k2 p", [-1, 0, 0, 1, 2, 4]),
+        ("m l:k1 l:k2 l:k1 l:k2 p p", [-1, 0, 0, 1, 2, -1, 5]),
+        ("m l p:k1 p", [-1, 0, 1, -1]),
         ("l:k l:k:f l:k:g l:k:f l:k", [-1, 0, 0, 1, 0]),
         ("l::f l::g l::f", [-1, -1, 0]),
         ("l l::f l::f:%bb l::f:%bb l::g:%bb l::f", [-1, 0, -1, 2, -1, 1]),
