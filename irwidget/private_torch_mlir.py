@@ -8,10 +8,13 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from irwidget.trace import Location as Place
 
 
 @cache
@@ -71,6 +74,25 @@ def operations(dialect: str) -> frozenset[str]:
     if not dialect.isidentifier() or not file.is_file():
         return frozenset()
     return frozenset(re.findall(r'OPERATION_NAME = "([\w.]+)"', file.read_text(encoding="utf-8")))
+
+
+def place_nodes(fx_importer: Any, frames: Callable[[Any], Sequence[Place]]) -> None:
+    """Have an `FxImporter`, before it imports, ask `frames` for the calls that a node comes from, outermost first.
+
+    By itself it reads them from the text of the node's stack trace, without columns.
+    """
+    base: Any = importer().ContextCache
+    location: Any = importer().Location
+
+    class PlacedCache(base):
+        def get_node_location(self, node: Any) -> Any:
+            usual = super().get_node_location(node)
+            places = [location.file(one.file, one.line, one.column, context=self._c) for one in frames(node)]
+            if not usual or not places:
+                return usual
+            return location.callsite(places[-1], places[-2::-1], context=self._c) if places[1:] else places[0]
+
+    fx_importer._cc = PlacedCache(fx_importer._c, py_attr_tracker=fx_importer._py_attr_tracker)
 
 
 @cache

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from irwidget import private_torch_mlir
 from irwidget.errors import ExportError, ToolError, UsageError
 from irwidget.frontends.places import node_lines, quote
 from irwidget.frontends.torch import first_line, read_sources
@@ -112,6 +113,7 @@ def _import(program: ExportedProgram, name: str, large: list[torch.Tensor]) -> t
     importer = fx_literals.FxImporter(
         context=mlir.new_context(), py_attr_tracker=tracker, graph_node_importer_cls=fx_control.NodeImporter
     )
+    private_torch_mlir.place_nodes(importer, node_lines)
     try:
         importer.import_frozen_program(program, func_name="main")
     except Exception as error:

@@ -12,12 +12,14 @@ from irwidget.trace import Location
 if TYPE_CHECKING:
     from torch.fx import Node
 
-_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+_FRAME = re.compile(r'File "([^"]+)", line (\d+)(?:, in .*, column (\d+)$)?', re.M)
+"""A frame of a node's stack trace, which is text; `stack.whole_user_stacks` has the columns written."""
 
 
 def node_lines(node: Node) -> list[Location]:
-    """The lines that made an operation of a traced graph, outermost first."""
-    return [Location(file, int(line)) for file, line in _FRAME.findall(node.meta.get("stack_trace") or "")]
+    """The calls that made an operation of a traced graph, outermost first."""
+    found = _FRAME.findall(node.meta.get("stack_trace") or "")
+    return [Location(file, int(line), int(column or 0)) for file, line, column in found]
 
 
 def quote(place: Location) -> str:
@@ -29,4 +31,4 @@ def quote(place: Location) -> str:
 def describe(place: Location) -> str:
     """`In[3] line 7` for a notebook's cell, `model.py:7` for a file."""
     cell = private_ipython.cell_of(place.file)
-    return f"{cell} line {place.line}" if cell else str(place)
+    return f"{cell} line {place.line}" if cell else f"{place.file}:{place.line}"

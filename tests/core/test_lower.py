@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 from collections.abc import Iterator
 
@@ -144,6 +145,44 @@ def test_every_line_knows_the_users_line(mlp):
     assert place is not None
     assert low.trace.sources[place.file].splitlines()[place.line - 1].strip() == "return torch.relu(self.fc(x))"
     assert len(low.dumps[-1].locations) == len(low.text.splitlines())
+
+
+class OneLine(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(4, 4)
+
+    def forward(self, x, y):
+        return torch.softmax(self.a(torch.relu(x) * y), -1).cos().sin() - twice(y)[0]
+
+
+def twice(y):
+    return y + y
+
+
+def operations(low, dump) -> list[tuple[str, str]]:
+    """Each operation of the torch dialect, and the text from where its user's line has it."""
+    lines = low.dumps[dump].text.splitlines()
+    found = []
+    for place, line in zip(low.dumps[dump].locations, lines, strict=True):
+        if name := re.search(r"= torch\.aten\.(\w+)", line):
+            said = low.trace.sources[place.file].splitlines()[place.line - 1][place.column - 1 :]
+            found.append((name[1], re.match(r"[\w.]+|\S", said)[0]))
+    return found
+
+
+def test_every_operation_of_a_line_knows_where_in_it_it_is():
+    low = irwidget.lower(OneLine(), torch.randn(2, 4), torch.randn(2, 4), to="nvptx")
+    assert operations(low, 1) == [
+        ("relu", "relu"), ("mul", "*"), ("permute", "a"), ("mm", "a"), ("mul", "a"), ("mul", "a"), ("add", "a"),
+        ("_softmax", "softmax"), ("cos", "cos"), ("sin", "sin"), ("add", "+"), ("select", "["), ("sub", "-"),
+    ]  # fmt: skip
+    (helper,) = {place.caller for place in low.dumps[1].locations if place and place.caller}
+    source = low.trace.sources[helper.file].splitlines()
+    assert source[helper.line - 1][helper.column - 1 :] == "twice(y)[0]"
+    columns = [{(p.line, p.column) for p in dump.locations if p and p.column} for dump in low.dumps]
+    assert columns[-1] < columns[1]
+    assert len(columns[-1]) > len(columns[1]) // 2
 
 
 def test_every_line_of_a_function_knows_its_line():

@@ -18,10 +18,12 @@ import ipywidgets
 import pytest
 import torch
 from IPython.terminal.interactiveshell import TerminalInteractiveShell
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 import irwidget
 from irwidget import private_ipython, private_python, private_torch, private_torch_mlir
 from irwidget.toolchain import forked, mlir
+from irwidget.trace import Location
 
 ROOT = Path(irwidget.__file__).parent
 HOMES = {
@@ -143,6 +145,23 @@ def test_the_importer_asks_its_hooks():
     seen = _imported(Model(), torch.ones(2))
     assert any(one.startswith("literal") for one in seen)
     assert [one for one in seen if one.startswith("cond")] == ["cond !torch.vtensor<[],i1> 2 True"]
+
+
+def test_the_importer_takes_from_us_where_a_node_comes_from():
+    known = {"one": [Location("a.py", 3, 7)], "two": [Location("a.py", 1), Location("b.py", 2, 5)]}
+    graph = torch.fx.Graph()
+    x = graph.placeholder("x")
+    value = x.meta["val"] = FakeTensorMode().from_tensor(torch.empty(2))
+    for name in ("one", "two", "three"):
+        x = graph.create_node("call_function", torch.ops.aten.relu.default, (x,), name=name)
+        x.meta.update(val=value, stack_trace=f'  File "{name}.py", line 9, in forward\n')
+    graph.output((x,))
+    importer = private_torch_mlir.importer().FxImporter(context=mlir.new_context())
+    private_torch_mlir.place_nodes(importer, lambda node: known.get(node.name, []))
+    importer.import_stateless_graph(graph, func_name="main")
+    (function,) = importer.module.body.operations
+    found = [str(one.location) for one in function.regions[0].blocks[0].operations if one.name == "torch.aten.relu"]
+    assert found == ['loc("a.py":3:7)', 'loc(callsite("b.py":2:5 at "a.py":1:0))', 'loc("three.py":9:0)']
 
 
 def test_torch_mlirs_tables_and_libraries_are_there():
