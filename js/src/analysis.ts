@@ -5,6 +5,7 @@ import { cut, diffBySymbol, hunks as hunksOf, origins, type Hunk, type Segment, 
 import { followed, type Line } from "./renaming";
 import { type Doc, docOf } from "./doc";
 import type { Dumps, Stage } from "./dumps";
+import { Places } from "./places";
 import { betweenNumbers, matcher, type Query } from "./query";
 import type { Shape } from "./shape";
 
@@ -27,7 +28,7 @@ export class Analysis {
   private readonly segmentsOf = new WeakMap<Int32Array, Segment[]>();
   private readonly blanksOf = new WeakMap<Int32Array, Int32Array>();
   private readonly countsOf = new WeakMap<Int32Array, Map<string, number>>();
-  private readonly fromOf = new WeakMap<Int32Array, Map<string, number[]>>();
+  private known: Places | null = null;
   private readonly docs = new WeakMap<Int32Array, Doc>();
   private readonly ids = new WeakMap<Int32Array, number>();
   private readonly diffs = new Map<string, Hunk[]>();
@@ -72,22 +73,10 @@ export class Analysis {
     return this.segments(stage).find(({ name }) => name === symbol) ?? { name: "", from: 0, to: 0 };
   }
 
-  /** The lines of a stage that came from a line of a file of the source, in order. */
-  from({ places }: Stage, file: number, line: number): readonly number[] {
-    if (!places) return [];
-    let known = this.fromOf.get(places);
-    if (!known) {
-      this.fromOf.set(places, (known = new Map()));
-      for (let i = 0; i < places.length; i++) {
-        const place = this.dumps.places[places[i]!];
-        if (!place) continue;
-        const key = `${place.file}:${place.line}`;
-        const lines = known.get(key);
-        if (lines) lines.push(i);
-        else known.set(key, [i]);
-      }
-    }
-    return known.get(`${file}:${line}`) ?? [];
+  /** What lines came from. */
+  get places(): Places {
+    if (this.known?.dumps !== this.dumps) this.known = new Places(this.dumps);
+    return this.known;
   }
 
   /** The lines with renumbered names blanked, as numbers of their own. */

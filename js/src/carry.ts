@@ -27,16 +27,12 @@ function byDiff(analysis: Analysis, from: Stage, line: number, to: Stage): numbe
   return Math.min(line + shift, to.lines.length - 1);
 }
 
-/** The first line of the other stage that came from the same line of the user's source; the lines above may know one. */
-function byPlace({ dumps }: Analysis, from: Stage, line: number, to: Stage): number {
+/** The first line of the other stage that came from the same operation or line of the source; lines above may know one. */
+function byPlace({ dumps, places }: Analysis, from: Stage, line: number, to: Stage): number {
   if (!from.places || !to.places) return -1;
   for (let i = line; i >= Math.max(0, line - 40); i--) {
     const place = dumps.places[from.places[i]!];
-    if (!place) continue;
-    return to.places.findIndex((other) => {
-      const there = dumps.places[other];
-      return there?.file === place.file && there.line === place.line;
-    });
+    if (place) return places.from(to, place)[0] ?? places.from(to, { ...place, column: 0 })[0] ?? -1;
   }
   return -1;
 }

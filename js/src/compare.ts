@@ -283,7 +283,7 @@ export class Compare {
       label: side === "both" ? `From ${pair.titles[0]} to ${pair.titles[1]}` : pair.titles[side === "left" ? 0 : 1],
       wrap: pair.wrap,
       source: known ? source : undefined,
-      tied: this.mode === "linked" ? source : undefined,
+      tied: this.mode === "linked" ? (line: number) => this.originOf(pair, place(line)) : undefined,
       note: note && ((line: number) => note(place(line))),
       blame:
         blame &&
@@ -292,6 +292,11 @@ export class Compare {
           return blame(spot.side, spot.line);
         }),
     };
+  }
+
+  private originOf(pair: Pair, { side, line }: Spot): number {
+    const { dumps, places } = this.analysis;
+    return places.numberOf(dumps.places[pair[side].places?.[line] ?? -1]);
   }
 
   /** How many characters fit on a row is known once the panes have been measured; tells whether it has changed. */

@@ -26,11 +26,26 @@ export interface Marks {
   readonly name: LookedAt | null;
   /** Lines that are linked with what the reader points at elsewhere. */
   readonly linked: ReadonlySet<number>;
+  /** The part of a line that is linked with it, where it is not all of the line. */
+  readonly lit: LitPart | null;
   /** Whether words are marked in changed lines. */
   readonly words: boolean;
 }
 
-export const NO_MARKS: Marks = { query: NO_QUERY, name: null, linked: new Set(), words: true };
+export interface LitPart {
+  readonly line: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** A part of a line, and its class. */
+export interface Part {
+  readonly from: number;
+  readonly to: number;
+  readonly class: string;
+}
+
+export const NO_MARKS: Marks = { query: NO_QUERY, name: null, linked: new Set(), lit: null, words: true };
 
 export const setMarks = StateEffect.define<Marks>();
 
@@ -39,7 +54,8 @@ export function sameMarks(a: Marks, b: Marks): boolean {
     a.name === b.name || (a.name?.name === b.name?.name && a.name?.from === b.name?.from && a.name?.to === b.name?.to);
   const links =
     a.linked === b.linked || (a.linked.size === b.linked.size && [...a.linked].every((line) => b.linked.has(line)));
-  return sameQuery(a.query, b.query) && a.words === b.words && names && links;
+  const parts = a.lit === b.lit || (a.lit?.line === b.lit?.line && a.lit?.from === b.lit?.from);
+  return sameQuery(a.query, b.query) && a.words === b.words && names && links && parts;
 }
 
 const marksField = StateField.define<Marks>({
@@ -81,6 +97,7 @@ const WORD = Decoration.mark({ class: "irw-word" });
 const HIT = Decoration.mark({ class: "irw-hit" });
 const USE = Decoration.mark({ class: "irw-use" });
 const DEFINITION = Decoration.mark({ class: "irw-definition" });
+const LIT = Decoration.mark({ class: "irw-lit" });
 const rows = new Map<string, Decoration>();
 
 function row(name: string): Decoration {
@@ -96,6 +113,8 @@ export interface Rows {
   readonly mate: (line: number) => string;
   /** The symbol that it defines, or "". */
   readonly symbol: (line: number) => string;
+  /** Its parts that have a colour. */
+  readonly parts: (line: number) => readonly Part[];
 }
 
 export function overlay(of: Rows, initial: Marks): Extension {
@@ -115,7 +134,8 @@ export function overlay(of: Rows, initial: Marks): Extension {
         let kind = of.class(index);
         if (marks.linked.has(index)) kind += " irw-linked";
         if (kind) lines.add(line.from, line.from, row(kind.trim()));
-        const spans: { from: number; to: number; decoration: Decoration }[] = [];
+        const spans = of.parts(index).map(({ class: name, ...part }) => ({ ...part, decoration: token(name) }));
+        if (marks.lit?.line === index) spans.push({ from: marks.lit.from, to: marks.lit.to, decoration: LIT });
         if (marks.words && (kind.includes("irw-gone") || kind.includes("irw-new"))) {
           for (const word of differingWords(line.text, of.mate(index))) spans.push({ ...word, decoration: WORD });
         }

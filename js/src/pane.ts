@@ -18,7 +18,7 @@ import type { Column } from "./alignment";
 import { Kind } from "./alignment";
 import { h, OWN_KEYS, plural } from "./dom";
 import type { Doc } from "./doc";
-import { type Marks, NO_MARKS, overlay, sameMarks, setMarks, syntax } from "./overlay";
+import { type Marks, NO_MARKS, overlay, type Part, sameMarks, setMarks, syntax } from "./overlay";
 
 /** Pixels of a line; the style sheet says the same. Gaps are multiples of it. */
 export const LINE = 18;
@@ -37,8 +37,10 @@ export interface Content {
   readonly source?: ((line: number) => number) | undefined;
   /** For each line what is written on it, or ""; absent where nothing is written on any. */
   readonly note?: ((line: number) => string) | undefined;
-  /** For each line, the line of the user's source whose colour it has, or 0; absent where lines have none. */
+  /** For each line, the number of what it came from, whose colour it has, or 0; absent where lines have none. */
   readonly tied?: ((line: number) => number) | undefined;
+  /** For each line, its parts that have a colour. */
+  readonly parts?: ((line: number) => readonly Part[]) | undefined;
 }
 
 export interface Hooks {
@@ -149,9 +151,9 @@ function look(column: Column, line: number): { class: string; sign: string } {
 /** Colours of lines of the source; the style sheet has as many. */
 const TIES = 6;
 
-/** The class of what came from a line of the source: neighbours have different colours. */
-export function tieOf(line: number): string {
-  return `irw-tie irw-tie${line % TIES}`;
+/** The class of what came from one place of the source: neighbours have different colours. */
+export function tieOf(origin: number): string {
+  return `irw-tie irw-tie${origin % TIES}`;
 }
 
 export class Pane {
@@ -205,6 +207,7 @@ export class Pane {
             class: (line) => look(column, line).class || this.tie(line),
             mate: (line) => this.hooks.text(column.mates[line] ?? -1),
             symbol: (line) => this.symbol(line),
+            parts: (line) => content.parts?.(line) ?? [],
           },
           marks,
         ),

@@ -1,17 +1,19 @@
 /** The user's source beside the IR. */
 
-import type { Dumps, Place } from "./dumps";
+import type { Analysis } from "./analysis";
+import type { Place } from "./dumps";
 import { h, plural } from "./dom";
 import { alone } from "./alignment";
-import { NO_MARKS } from "./overlay";
-import { Pane } from "./pane";
+import type { Operation } from "./places";
+import { type LitPart, NO_MARKS, type Part } from "./overlay";
+import { Pane, tieOf } from "./pane";
 import { docOf } from "./doc";
 
 export interface SourceHooks {
-  /** A line was chosen, counted from 1. */
-  readonly chosen: (file: number, line: number) => void;
+  /** An operation was chosen, or, where there is none, a line: its column is 0. */
+  readonly chosen: (place: Place) => void;
   readonly scrolled?: () => void;
-  /** Whether lines that something came from have a colour each. */
+  /** Whether lines and operations that something came from have a colour each. */
   readonly tied?: boolean;
 }
 
@@ -24,7 +26,7 @@ export class SourcePane {
   private quiet = false;
 
   constructor(
-    private dumps: Dumps,
+    private readonly analysis: Analysis,
     root: Document | ShadowRoot,
     private readonly hooks: SourceHooks,
   ) {
@@ -35,15 +37,15 @@ export class SourcePane {
       unfold: () => undefined,
       blamed: () => undefined,
       scrolled: () => hooks.scrolled?.(),
-      moved: (_, line) => {
-        if (!this.quiet) hooks.chosen(this.file, line + 1);
+      moved: (_, row, column) => {
+        if (!this.quiet) hooks.chosen(this.placeAt(row, column));
       },
     });
   }
 
   /** More texts are here. */
-  take(dumps: Dumps): void {
-    this.dumps = dumps;
+  take(): void {
+    const { dumps } = this.analysis;
     if (this.texts.length === dumps.sources.length) return;
     this.texts = dumps.sources.map(({ text }) => text?.replace(/\n$/, "").split("\n") ?? null);
     if (this.file < 0 && this.useful) this.open(this.texts.findIndex((lines) => lines));
@@ -56,22 +58,51 @@ export class SourcePane {
 
   private open(file: number): void {
     this.file = file;
-    this.title.textContent = shortName(this.dumps.sources[file]!.file);
+    this.title.textContent = shortName(this.analysis.dumps.sources[file]!.file);
     const lines = Int32Array.from({ length: this.texts[file]!.length }, (_, i) => i);
-    const used = this.linesUsed(file);
-    const tied = this.hooks.tied ? (row: number) => (used.has(row + 1) ? row + 1 : 0) : undefined;
-    this.pane.show({ column: alone(lines, 0), language: "python", label: "Source", wrap: false, tied }, NO_MARKS);
+    const [tied, parts] = this.hooks.tied ? [this.colourOf, this.partsOf] : [];
+    this.pane.show(
+      { column: alone(lines, 0), language: "python", label: "Source", wrap: false, tied, parts },
+      NO_MARKS,
+    );
   }
 
-  /** The lines of a file that something came from. */
-  private linesUsed(file: number): Set<number> {
-    return new Set(this.dumps.places.flatMap((place) => (place.file === file ? [place.line] : [])));
+  /** A line has the colour of what came from it, where that is one. */
+  private readonly colourOf = (row: number): number => {
+    const places = this.analysis.places.on(this.file, row + 1);
+    return places.length === 1 ? this.analysis.places.numberOf(places[0]) : 0;
+  };
+
+  private readonly partsOf = (row: number): readonly Part[] =>
+    this.operations(row).map(({ place, from, to }) => ({
+      from,
+      to,
+      class: tieOf(this.analysis.places.numberOf(place)),
+    }));
+
+  private operations(row: number): readonly Operation[] {
+    return this.analysis.places.operations(this.file, row + 1);
+  }
+
+  /** The operation at a column of a row, or the line. */
+  placeAt(row: number, column: number): Place {
+    const here = this.operations(row).filter(({ from, to }) => from <= column && column <= to);
+    return here.at(-1)?.place ?? { file: this.file, line: row + 1, column: 0 };
+  }
+
+  /** Where in the text an operation is; null where all of the line is meant. */
+  part(place: Place | undefined): LitPart | null {
+    if (!place || place.file !== this.file) return null;
+    const line = place.line - 1;
+    const found = this.operations(line).find((one) => one.place.column === place.column);
+    return found ? { line, from: found.from, to: found.to } : null;
   }
 
   /** How many lines of the file something came from. */
   get said(): string {
     const lines = this.texts[this.file]?.length ?? 0;
-    return `${this.linesUsed(this.file).size} of ${plural(lines, "line")} linked`;
+    const linked = Array.from({ length: lines }, (_, row) => this.analysis.places.on(this.file, row + 1).length > 0);
+    return `${linked.filter(Boolean).length} of ${plural(lines, "line")} linked`;
   }
 
   /** Show another file, where its text is here. */
@@ -79,11 +110,11 @@ export class SourcePane {
     if (this.texts[file] != null && file !== this.file) this.open(file);
   }
 
-  /** Mark a line of the source, or none. Whether its text is here. */
+  /** Mark a line of the source and the operation in it, or none. Whether its text is here. */
   mark(place: Place | undefined): boolean {
     const here = place !== undefined && this.texts[place.file] != null;
     if (here) this.show(place.file);
-    this.pane.mark({ ...NO_MARKS, linked: new Set(here ? [place.line - 1] : []) });
+    this.pane.mark({ ...NO_MARKS, linked: new Set(here ? [place.line - 1] : []), lit: this.part(place) });
     if (!here) return false;
     this.quiet = true;
     this.pane.reveal(place.line - 1);

@@ -3,7 +3,7 @@
 import type { Analysis } from "./analysis";
 import { type Blamed, Blames, noEarlier } from "./blame";
 import type { Compare, Spot } from "./compare";
-import type { Dumps, Place, Stage, Trace } from "./dumps";
+import type { Place, Stage, Trace } from "./dumps";
 import { plural } from "./dom";
 import { absent } from "./panels";
 import { SourcePane } from "./source";
@@ -36,14 +36,14 @@ export class Tracing {
     private readonly shown: TracingView,
     root: Document | ShadowRoot,
   ) {
-    this.source = new SourcePane(analysis.dumps, root, { chosen: (file, line) => this.fromSource(file, line) });
+    this.source = new SourcePane(analysis, root, { chosen: (place) => this.fromSource(place) });
     this.blames = new Blames(analysis);
   }
 
   /** More texts are here. The source is there from the start, and whichever texts come first; `side` is its place. */
-  take(dumps: Dumps, side: HTMLElement): void {
+  take(side: HTMLElement): void {
     this.blames = new Blames(this.analysis);
-    this.source.take(dumps);
+    this.source.take();
     if (this.source.useful && !this.source.element.isConnected) side.append(this.source.element);
   }
 
@@ -63,7 +63,7 @@ export class Tracing {
     if (elsewhere !== this.elsewhere) this.shown.say(elsewhere);
     this.elsewhere = elsewhere;
     const tied = place && compare.mode === "linked";
-    const of = (stage: Stage): Set<number> => new Set(tied ? this.analysis.from(stage, place.file, place.line) : []);
+    const of = (stage: Stage): Set<number> => new Set(tied ? this.analysis.places.from(stage, place) : []);
     compare.naming.link({ left: of(left), right: of(right) });
   }
 
@@ -71,15 +71,18 @@ export class Tracing {
     return `${this.analysis.dumps.sources[file]!.file}:${line}${column ? `:${column}` : ""}`;
   }
 
-  private fromSource(file: number, line: number): void {
+  private fromSource(place: Place): void {
     const { compare, left: before, right: after } = this.shown;
-    const left = this.analysis.from(before, file, line);
-    const right = this.analysis.from(after, file, line);
+    const left = this.analysis.places.from(before, place);
+    const right = this.analysis.places.from(after, place);
     compare.naming.link({ left: new Set(left), right: new Set(right) });
     if (right.length > 0) compare.reveal({ side: "right", line: right[0]! }, "center");
     else if (left.length > 0) compare.reveal({ side: "left", line: left[0]! }, "center");
     const none = after.ready ? `no location in ${after.label}` : absent(after, after);
-    this.shown.say(`Line ${line}: ${right.length > 0 ? `${plural(right.length, "line")} of ${after.label}` : none}`);
+    this.source.mark(place);
+    this.shown.say(
+      `${this.analysis.places.said(place)}: ${right.length > 0 ? `${plural(right.length, "line")} of ${after.label}` : none}`,
+    );
   }
 
   /** What the gutters say of each line; what is not known yet is drawn once it is. */

@@ -181,7 +181,7 @@ export class Viewer implements View {
     const before = [this.left, this.right];
     this.analysis.dumps = dumps;
     this.passes.take(this.analysis, dumps.traces);
-    this.tracing.take(dumps, this.passes.element);
+    this.tracing.take(this.passes.element);
     const same = [this.left, this.right].every(
       (now, i) => now.lines === before[i]!.lines && now.lost === before[i]!.lost,
     );
@@ -208,7 +208,7 @@ export class Viewer implements View {
     });
     this.main.append(this.compare.element);
     this.tracing = new Tracing(this.analysis, this, this.root);
-    this.tracing.take(dumps, this.passes.element);
+    this.tracing.take(this.passes.element);
     await this.analysis.prepare(this.left, this.right, new Breath());
     if (this.closed) return;
     this.draw();

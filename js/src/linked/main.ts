@@ -35,6 +35,8 @@ interface Column {
   readonly source: SourcePane | null;
   /** Rows that are lit. */
   lit: ReadonlySet<number>;
+  /** How far it was scrolled down when the others followed. */
+  top: number;
 }
 
 export class LinkedColumns {
@@ -46,6 +48,8 @@ export class LinkedColumns {
   private of = -1;
   private active = 0;
   private leader: Pane | null = null;
+  /** The place of the source from which all came that is lit. */
+  private lit: Place | undefined;
 
   constructor(
     private readonly store: Store,
@@ -167,7 +171,8 @@ export class LinkedColumns {
       scrolled: () => this.follow(column),
     });
     const source = (row: number): number => this.placeOf(column, row)?.line ?? 0;
-    const column: Column = { stage, element, pane, first: from, source: null, lit: NO_MARKS.linked };
+    const tied = (row: number): number => lines.places.numberOf(this.placeOf(column, row));
+    const column: Column = { stage, element, pane, first: from, source: null, lit: NO_MARKS.linked, top: 0 };
     const part = from === 0 && to === stage.lines.length ? stage.lines : stage.lines.subarray(from, to);
     pane.show(
       {
@@ -176,7 +181,7 @@ export class LinkedColumns {
         label: `${number + 1}: ${stage.label}`,
         wrap: false,
         source: stage.places ? source : undefined,
-        tied: source,
+        tied,
       },
       NO_MARKS,
     );
@@ -184,14 +189,14 @@ export class LinkedColumns {
   }
 
   private source(number: number): Column {
-    const source: SourcePane = new SourcePane(this.view.lines.dumps, this.root, {
-      chosen: (_, line) => this.light(column, line - 1),
+    const source: SourcePane = new SourcePane(this.view.lines, this.root, {
+      chosen: (place) => this.light(column, place.line - 1, place),
       scrolled: () => this.follow(column),
       tied: true,
     });
-    source.take(this.view.lines.dumps);
+    source.take();
     const element = h("section", { class: "irw-column" }, this.head(number, source.said), source.element);
-    const column: Column = { stage: null, element, pane: source.pane, first: 0, source, lit: NO_MARKS.linked };
+    const column: Column = { stage: null, element, pane: source.pane, first: 0, source, lit: NO_MARKS.linked, top: 0 };
     return this.led(column, number);
   }
 
@@ -214,20 +219,20 @@ export class LinkedColumns {
     return this.view.lines.dumps.places[stage.places?.[first + row] ?? -1];
   }
 
-  /** The rows of a column that came from a line of the source. */
-  private rows({ stage, first, source, pane }: Column, { file, line }: Place): number[] {
-    if (!stage) return file === source!.file ? [line - 1] : [];
+  /** The rows of a column that came from a place of the source. */
+  private rows({ stage, first, source, pane }: Column, place: Place): number[] {
+    if (!stage) return place.file === source!.file ? [place.line - 1] : [];
     const count = pane.content?.column.lines.length ?? 0;
-    return this.view.lines
-      .from(stage, file, line)
+    return this.view.lines.places
+      .from(stage, place)
       .map((one) => one - first)
       .filter((row) => row >= 0 && row < count);
   }
 
-  /** Light what came from the same line of the source as a row of a column, and bring it beside it. */
-  private light(column: Column, row: number): void {
+  /** Light what came from the same place of the source as a row of a column, and bring it beside it. */
+  private light(column: Column, row: number, place = this.placeOf(column, row)): void {
     if (column.pane !== this.leader) return;
-    const place = this.placeOf(column, row);
+    this.lit = place;
     const top = topOf(column.pane, row);
     const counts = this.columns.map((other) => {
       if (place && other.source && other !== column) other.source.show(place.file);
@@ -239,20 +244,25 @@ export class LinkedColumns {
     });
     this.mark();
     this.view.say(
-      place ? `Line ${place.line}: ${counts.filter(Boolean).join(", ")}` : "This line does not know its source line",
+      place
+        ? `${this.view.lines.places.said(place)}: ${counts.filter(Boolean).join(", ")}`
+        : "This line does not know its source line",
     );
   }
 
   private mark(): void {
     const { query } = this.view;
-    for (const { pane, lit } of this.columns) pane.mark({ ...NO_MARKS, query, linked: lit });
+    for (const { pane, lit, source } of this.columns)
+      pane.mark({ ...NO_MARKS, query, linked: lit, lit: source?.part(this.lit) ?? null });
   }
 
   /** The others are scrolled to what stands at the top of one. */
   private follow(column: Column): void {
     if (column.pane !== this.leader) return;
-    const { scrollTop } = column.pane.view.scrollDOM;
-    const row = Math.round(scrollTop / LINE);
+    const top = scrolled(column.pane);
+    if (top === column.top) return; // to the side only
+    column.top = top;
+    const row = Math.round(top / LINE);
     for (const other of this.columns) {
       if (other === column) continue;
       const there = this.counterpart(column, row, other);
@@ -284,7 +294,7 @@ export class LinkedColumns {
 
   /** What the line below says. */
   get said(): string {
-    return `${plural(this.columns.length, "column")}, linked by source line; click a line to light what came from the same`;
+    return `${plural(this.columns.length, "column")}, linked by what lines came from; click one, or an operation of the source, to light the others`;
   }
 
   private clear(): void {

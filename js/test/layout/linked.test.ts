@@ -35,8 +35,28 @@ function dumps(): Dumps {
   };
 }
 
-async function shown(columns: readonly number[]) {
-  const lines = new Analysis(dumps());
+/** Two operations of one line: the first became the even lines of a dump, the second the odd ones; another knows no columns. */
+function ofOneLine(): Dumps {
+  const made = lowering(
+    Array.from({ length: 8 }, (_, i) => `  %${i} = a.op`),
+    ["one", "two"],
+  );
+  const [told, untold] = made.traces[0]!.stages as [Stage, Stage];
+  const places = [1, 6, 0].map((column) => ({ file: 0, line: 2, column }));
+  const stages = [
+    { ...told, places: told.lines.map((_, i) => i % 2) },
+    { ...untold, places: Int32Array.from([-1, 2]) },
+  ];
+  return {
+    ...made,
+    traces: [{ ...made.traces[0]!, stages }],
+    sources: [{ file: "c", text: "\nrelu +  tanh" }],
+    places,
+  };
+}
+
+async function shown(columns: readonly number[], given = dumps()) {
+  const lines = new Analysis(given);
   const said: string[] = [];
   const store: Store = new Store(new PageModel({ columns, symbol: "", trace: 0 }), () => linked.draw());
   const view = {
@@ -63,11 +83,47 @@ const line = (pane: HTMLElement, text: string): HTMLElement =>
   [...pane.querySelectorAll<HTMLElement>(".cm-line")].find(({ textContent }) => textContent === text)!;
 
 /** Put the cursor on a line, as a click does. */
-async function click(pane: HTMLElement, text: string): Promise<void> {
+async function click(pane: HTMLElement, text: string, part: Node | null = line(pane, text).firstChild): Promise<void> {
   pane.querySelector<HTMLElement>(".cm-content")!.focus();
-  getSelection()!.collapse(line(pane, text).firstChild, 1);
+  getSelection()!.collapse(part, 1);
   await frames(6);
 }
+
+test("an operation of the source lights what came from it, and is lit by it", async () => {
+  const { panes, said } = await shown([-1, 0, 1], ofOneLine());
+  const [source, told, untold] = panes() as [HTMLElement, HTMLElement, HTMLElement];
+  const code = line(source, "relu +  tanh");
+  const parts = [...code.querySelectorAll<HTMLElement>(".irw-tie")];
+  const colour = (one: Element): string => getComputedStyle(one).getPropertyValue("--irw-tie");
+  const rows = [...told.querySelectorAll(".cm-line")];
+  expect(parts.map(({ textContent }) => textContent)).toEqual(["relu", "+"]);
+  expect(rows.map(colour)).toEqual(rows.map((_, i) => colour(parts[i % 2]!)));
+  expect(colour(parts[0]!)).not.toBe(colour(parts[1]!));
+
+  await click(source, "relu +  tanh", parts[0]!.firstChild);
+  expect(lit(told)).toEqual(["  %0 = a.op", "  %2 = a.op", "  %4 = a.op", "  %6 = a.op"]);
+  expect([lit(source), lit(untold)]).toEqual([["relu +  tanh"], ["two"]]);
+  expect(said.at(-1)).toBe("Line 2, relu: 4 of pass-0, 1 of pass-1");
+
+  await click(told, "  %3 = a.op");
+  expect(lit(told)).toEqual(["  %1 = a.op", "  %3 = a.op", "  %5 = a.op", "  %7 = a.op"]);
+  expect([...source.querySelectorAll(".irw-lit")].map(({ textContent }) => textContent)).toEqual(["+"]);
+
+  await click(untold, "two");
+  expect(lit(told).length).toBe(8);
+  expect([source.querySelectorAll(".irw-lit").length, said.at(-1)]).toEqual([0, "Line 2: 8 of pass-0, 1 of pass-1"]);
+});
+
+test("scrolling to the side moves no other column", async () => {
+  const { panes } = await shown([1, 2]);
+  const [one, ten] = panes() as [HTMLElement, HTMLElement];
+  await click(one, ONE[20]!);
+  const before = ten.scrollTop;
+  one.scrollLeft = 3;
+  one.dispatchEvent(new Event("scroll"));
+  await frames(4);
+  expect([before > 0, ten.scrollTop]).toEqual([true, before]);
+});
 
 test("a line of any column lights all that came from its source line, and brings it beside it", async () => {
   const { panes, said } = await shown([-1, 1, 2]);
