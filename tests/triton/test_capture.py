@@ -416,6 +416,7 @@ def test_a_notebook_shows_the_users_own_errors_and_only_those(extra, shown, coun
     assert (shown in printed.out + printed.err) if shown else "Error" not in printed.out + printed.err
     assert "irwidget/frontends" not in printed.out + printed.err
     assert "showtraceback" not in vars(shell)
+    assert shell.ast_node_interactivity == "last_expr"
 
 
 def test_a_launch_that_would_not_fit_is_warned_about():
