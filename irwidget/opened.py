@@ -7,6 +7,7 @@ import io
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from irwidget import display
 from irwidget.errors import IRWidgetError, UsageError
 from irwidget.garbage import uncollected
 from irwidget.readers import log as logs
+from irwidget.readers import prefixes
 from irwidget.readers.base import Reader, ReaderInput
 from irwidget.registry import readers
 from irwidget.result import Lowering, save
@@ -75,6 +77,8 @@ def open(what: Any, *, format: str | None = None, name: str | None = None, most:
 
 def read(given: ReaderInput, format: str | None = None) -> Opened:
     """What a log or folder holds. Raises UsageError for what is no dump that a reader knows."""
+    if given.log is not None:
+        given = replace(given, log=prefixes.without(given.log))
     reader = _chosen(given, format)
     with uncollected():
         return _opened(reader, given)

@@ -106,6 +106,10 @@ def _llvm(banner: llvm.LLVMBanner, data: bytes, start: int, stop: int, *, last: 
         yield PrintedDump(banner.name, start, start, "same", "llvm", banner.scope, AS_DIFFERENCE)
         yield Said(start, stop)
         return
+    if not machine and (scope := llvm.foreign(data)) is not None:
+        end = stop if len(data) < stop - start else start + _trimmed(data, len(data))
+        yield PrintedDump(banner.name, start, end, banner.when, "text", banner.scope if banner.told else scope)
+        return
     # "Printing <null> Function" follows: a pass on the call graph, where that leads outside.
     if not data[:length].strip() and (not last or data[length:].strip()):
         yield PrintedDump(banner.name, start, start, "same", "llvm", banner.scope, NO_TEXT)

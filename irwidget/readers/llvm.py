@@ -64,6 +64,7 @@ def _parts(text: str) -> tuple[str, Scope, bool]:
     return named["name"] if named else title, scope_of(unit), bool(unit)
 
 
+_LABEL = rb'(?:[\w.$-]+|"[^"\n]*"):[ \t]*(?:;[^\n]*)?\r?$'
 _LINE = (
     rb"(?:[ \t;@%!$^{})][^\n]*|source_filename[^\n]*"
     rb"|(?:target|declare|define|attributes|module asm|uselistorder\w*) [^\n]*"
@@ -79,6 +80,9 @@ _BLOCKS = re.compile(
 _MACHINE = re.compile(rb"^# Machine code for function ([^\n]*?)(?::[^\n]*)?$", re.M)
 _MACHINE_END = re.compile(rb"^# End machine code for function [^\n]*\n?", re.M)
 _DIFFERENCE = re.compile(rb"(?:(?:[ \t\r][^\n]*)?\n)*+(?:\x1b\[[\d;]*m)?(?:[-+]|\*\*\* IR for function )")
+_WORDS = rb"(?:define|declare|source_filename|target|Printing <null>) "
+_IR = re.compile(rb"^(?:[;#@%!$]|  \S|" + _WORDS + rb"|" + _LABEL + rb")", re.M)
+_SAID = re.compile(rb"Function:? +([^\s:(]+)")
 _OUTPUT = re.compile(rb"^; ModuleID = ", re.M)
 
 
@@ -90,6 +94,14 @@ def is_machine(data: bytes) -> bool:
 def is_difference(data: bytes) -> bool:
     """Whether below a banner there is what `-print-changed=diff` prints: lines that went and came, and no IR."""
     return _DIFFERENCE.match(data) is not None
+
+
+def foreign(data: bytes) -> Scope | None:
+    """What a text shows that is another IR than LLVM's, in a compiler of its own; None where it is LLVM's."""
+    if not (text := data.lstrip()) or _IR.search(data):
+        return None
+    said = _SAID.match(text)
+    return shared_scope(function=said[1].decode(errors="replace")) if said else WHOLE
 
 
 def end(data: bytes, machine: bool) -> tuple[int, bool]:
