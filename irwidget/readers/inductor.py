@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -68,9 +68,9 @@ _ARTIFACTS = re.compile(
     r"(?:before|after)_\w*graph\w*|inductor_\w*graph\w*|ir_p\w+_fusion\w*|\w*_ir_\w*|cudagraph\w*code"
 )
 _LONGEST = 1 << 22
-_ARGUMENTS = re.compile(rb"def forward\([^\n]*")
+_ARGUMENTS = re.compile(rb"def forward\(.*?\):", re.S)
 _LOOKED_AT = 1 << 16
-"""Bytes of a graph in which the line with its arguments ends; the backward graph's are the tangents."""
+"""Bytes of a graph in which the list of its arguments ends; the backward graph's are the tangents."""
 
 
 class StructuredTrace(LogReader):
@@ -102,12 +102,7 @@ class StructuredTrace(LogReader):
 
     def scan(self, log: Log, start: int = 0) -> Iterator[PrintedDump | Said]:
         """The dumps; of a training step, those of the forward and of the backward graph are apart."""
-        part: dict[str, str] = {}
-        for found in self._graphs(log, start):
-            if isinstance(found, PrintedDump) and (which := _part(log, found, part.get(found.group, ""))):
-                part[found.group] = which
-                found = replace(found, scope=shared_scope(which))
-            yield found
+        return halves(log, self._graphs(log, start))
 
     def _graphs(self, log: Log, start: int) -> Iterator[PrintedDump | Said]:
         entry: dict[str, Any] | None = None
@@ -152,14 +147,28 @@ class StructuredTrace(LogReader):
         yield PrintedDump(kind, start, stop, when, language, group=group, prefix=b"\t")
 
 
-def _part(log: Log, found: PrintedDump, now: str) -> str:
-    """`forward` or `backward`, of a training step; `now` is that of what was compiled last."""
-    if found.name in ("aot_forward_graph", "aot_backward_graph"):
-        return found.name.removeprefix("aot_").removesuffix("_graph")
-    if not now or found.language != "fx":
-        return now
-    head = _ARGUMENTS.search(log.read(found.start, min(found.stop, found.start + _LOOKED_AT)))
-    return now if head is None else "backward" if b"tangents_" in head[0] else "forward"
+def halves(log: Log, found: Iterable[PrintedDump | Said]) -> Iterator[PrintedDump | Said]:
+    """The dumps of a log, those of a training step with `forward` or `backward` as their scope.
+
+    A graph says by its arguments which it is; what is made of it follows it, and is of neither where no graph does.
+    """
+    now: dict[str, str] = {}
+    for one in found:
+        if not isinstance(one, PrintedDump):
+            yield one
+            continue
+        half = now.get(one.group, "")
+        if one.name in ("aot_forward_graph", "aot_backward_graph"):
+            half = one.name.removeprefix("aot_").removesuffix("_graph")
+            now[one.group] = ""
+        elif one.language == "fx" and one.group in now:
+            half = now[one.group] = _half(log, one)
+        yield replace(one, scope=shared_scope(half)) if half else one
+
+
+def _half(log: Log, graph: PrintedDump) -> str:
+    head = _ARGUMENTS.search(log.read(graph.start, min(graph.stop, graph.start + _LOOKED_AT)))
+    return "" if head is None else "backward" if b"tangents_" in head[0] else "forward"
 
 
 def _compilation(entry: dict[str, Any]) -> str:

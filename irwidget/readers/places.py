@@ -125,9 +125,27 @@ def _gcc(pattern: re.Pattern[str], text: str) -> tuple[Location | None, ...]:
     return tuple(Location(mark[1], int(mark[2]), int(mark[3] or 0)) if mark else None for mark in users)
 
 
+_FX = re.compile(r"\s*#[^\n]*?\bFile: ([^\n]+?):(\d{1,9}) in ")
+
+
+def _fx(text: str) -> tuple[Location | None, ...]:
+    """What PyTorch writes above the nodes of a line, in a graph that it prints as code."""
+    now: Location | None = None
+    found: list[Location | None] = []
+    for line in lines_of(text):
+        if line.lstrip().startswith("#"):
+            mark = _FX.match(line[:_TOO_LONG])
+            now = Location(mark[1], int(mark[2])) if mark and locations.is_user_file(mark[1]) else None
+        elif line.lstrip().startswith(("return ", "class ", "def ")):
+            now = None
+        found.append(now if line.strip() else None)
+    return tuple(found)
+
+
 _NAMED: dict[str, tuple[str, Callable[[str], tuple[Location | None, ...]]]] = {
     "hlo": ("metadata={", _hlo),
     "gimple": (":", partial(_gcc, _GIMPLE)),
     "rtl": ('":', partial(_gcc, _RTL)),
+    "fx": ("File: ", _fx),
 }
 """For each language that is not LLVM's what a text has that names lines, and what reads them."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from irwidget.readers import gcc, inductor, ir, irtrace, printed, spyre, tilelang, tree, triton, xla
+from irwidget.readers import gcc, inductor, ir, irtrace, printed, spyre, tilelang, torch_logs, tree, triton, xla
 
 READERS = (
     *irtrace.READERS,
     *spyre.READERS,
     *inductor.READERS,
+    *torch_logs.READERS,
     *xla.READERS,
     *tilelang.READERS,
     *triton.READERS,
