@@ -80,6 +80,13 @@ def test_messages_ranks_attempts_and_what_is_between():
     assert last == "a word of the program"
 
 
+def test_graphs_that_are_logged_at_one_time_are_apart():
+    line = "V1125 23:33:49.111000 7 torch/_inductor/compile_fx.py:1] [0/0] [__post_grad_graphs] "
+    graph = f"{line}TRACED GRAPH\n{line} ===== AFTER POST GRAD =====\n{line} a.py class G:\n"
+    (low,) = irwidget.open(graph + graph.replace("class G", "class H"))
+    assert [dump.text for dump in low.dumps] == ["class G:\n", "class H:\n"]
+
+
 def test_code_of_which_no_graph_says_it_is_of_neither_half():
     """Both graphs of a training step are printed before the forward one is compiled."""
     lines = gzip.decompress(LOG.read_bytes()).decode().splitlines(keepends=True)
