@@ -6,7 +6,7 @@ is somebody else's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -25,23 +25,25 @@ _Banner = mlir.MLIRBanner | llvm.LLVMBanner
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class Found:
+    """A banner in a log."""
+
     start: int
     """Of the line, or of where on it the banner begins."""
     stop: int
     banner: _Banner
 
 
-def scan(log: Log, start: int = 0) -> Iterator[PrintedDump | Said]:
-    """The dumps of a log from byte `start` on, and what is between them."""
-    before: _Found | None = None
-    for one in found(log, start):
+def scan(log: Log, start: int, found: Iterable[Found]) -> Iterator[PrintedDump | Said]:
+    """The dumps of a log from byte `start` on, below the banners that were found there, and what is between them."""
+    before: Found | None = None
+    for one in found:
         yield from _region(log, before, start, one.start, last=False)
         before, start = one, one.stop
     yield from _region(log, before, start, log.size, last=True)
 
 
-def found(log: Log, start: int = 0) -> Iterator[_Found]:
+def found(log: Log, start: int = 0) -> Iterator[Found]:
     """The banners of a log, with their places."""
     fresh = True
     """Whether the window begins with a line."""
@@ -56,7 +58,7 @@ def found(log: Log, start: int = 0) -> Iterator[_Found]:
             at = end = len(data) if end < 0 else end
             if end - begin <= _LONGEST and (begin or fresh) and (banner := _banner(data[begin:end])):
                 column = banner.column if isinstance(banner, mlir.MLIRBanner) else 0
-                yield _Found(offset + begin + column, offset + min(end + 1, len(data)), banner)
+                yield Found(offset + begin + column, offset + min(end + 1, len(data)), banner)
         fresh = data.endswith(b"\n")
 
 
@@ -66,7 +68,7 @@ def _banner(line: bytes) -> _Banner | None:
     return llvm.banner(line) if b"*** IR " in line and b"// ***" not in line else mlir.banner(line)
 
 
-def _region(log: Log, found: _Found | None, start: int, stop: int, *, last: bool) -> Iterator[PrintedDump | Said]:
+def _region(log: Log, found: Found | None, start: int, stop: int, *, last: bool) -> Iterator[PrintedDump | Said]:
     """What stands between two banners: the dump of the first, and what was printed after it."""
     if found is None:
         if stop > start:

@@ -78,7 +78,7 @@ def test_a_program_is_lowered_and_asked_about(tmp_path):
     assert made["lowerings"][name]["check"].startswith("equal to eager PyTorch")
     assert page.startswith("<!doctype html>")
     assert at == "convert-torch-to-linalg"
-    assert line["source"] == {"place": f"{file}:5", "code": "return torch.relu(x) * 2"}
+    assert line["source"] == {"place": f"{file}:5:22", "code": "return torch.relu(x) * 2"}
     assert line["last_changed_by"] == "convert-torch-to-linalg"
 
 
