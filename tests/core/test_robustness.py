@@ -51,7 +51,6 @@ def test_the_ir_of_triton_is_not_called_mlir_that_is_not_mlir():
     (b"BC\xc0\xde\x00\x01", "LLVM bitcode: llvm-dis makes text of it"),
     (b"ML\xefR\x01\x00", "MLIR bytecode: mlir-opt makes text of it"),
     (b"\x7fELF\x02\x01\x01\x00", "an ELF file"),
-    (b"\xff\xfe" + ADD.encode("utf-16-le"), "text in UTF-16: save it as UTF-8"),
 ])  # fmt: skip
 def test_bytes_are_called_by_what_they_are(data, said, tmp_path, capsys):
     (tmp_path / "x.mlir").write_bytes(data)
@@ -61,6 +60,13 @@ def test_bytes_are_called_by_what_they_are(data, said, tmp_path, capsys):
         irwidget.open(tmp_path / "x.mlir")
     assert cli.main(["lower", str(tmp_path / "x.mlir")]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_text_in_utf_16_is_opened_and_not_lowered(tmp_path):
+    data = b"\xff\xfe" + ADD.encode("utf-16-le")
+    with pytest.raises(UsageError, match="text in UTF-16: save it as UTF-8"):
+        _lowered(data)
+    assert irwidget.open(data)[0].text == ADD
 
 
 def _nowhere(folder):
