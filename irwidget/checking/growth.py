@@ -40,7 +40,10 @@ def epsilon_of(node: Node) -> float:
 def growth(node: Node, args: Values) -> float:
     """How much more than one rounding the operation may lose: it grows with the length of its sums."""
     if name_of(node) in _ELIMINATIONS:
-        return 1.0 + _of_elimination(next(leaf for leaf in args if isinstance(leaf, torch.Tensor)))
+        matrices = next(leaf for leaf in args if isinstance(leaf, torch.Tensor))
+        if "log" in name_of(node) and _is_singular(matrices, epsilon_of(node)):
+            return math.inf
+        return 1.0 + _of_elimination(matrices)
     length = _length(node, args)
     if length <= 1:
         return 1.0
@@ -91,6 +94,14 @@ def _of_elimination(matrices: torch.Tensor) -> float:
         lost = lost + left.abs().amax((-2, -1)) / safe.abs()[..., 0, 0]
         left = (left - left[..., :, :1] * left[..., :1, :] / safe)[..., 1:, 1:]
     return float(lost.nan_to_num(posinf=0.0).max()) if lost.numel() else 0.0
+
+
+def _is_singular(matrices: torch.Tensor, eps: float) -> bool:
+    """Whether a matrix is singular as far as its numbers tell: the logarithm of its determinant may be anything."""
+    if not matrices.numel():
+        return False
+    sizes = torch.linalg.svdvals(matrices.to(torch.complex128 if matrices.is_complex() else torch.float64))
+    return bool((sizes[..., -1] <= eps * sizes.shape[-1] * sizes[..., 0]).any())
 
 
 def _is_open(meta: torch.Tensor) -> bool:

@@ -1,5 +1,6 @@
 """--check: every element of every result against an exact evaluation of the same program."""
 
+import math
 import stat
 import sys
 
@@ -199,6 +200,7 @@ def test_a_transform_loses_by_its_length_and_elimination_by_its_pivots():
     assert grown(transformed, torch.zeros(64, 3)) > 2 * grown(transformed, torch.zeros(16, 3))
     assert grown(small_pivot, RIGHT["elimination"][1]) > 1000
     assert grown(small_pivot, torch.eye(3)) == 4
+    assert grown(small_pivot, torch.tensor([[1.0, 0.1, 0.1], [0.1, 1.0, 0.1], [1.1, 1.1, 0.2]])) == math.inf
     half = torch.zeros(33, 3, dtype=torch.complex64)  # of 66 or 64 numbers
     node = torch.fx.Graph().call_function(torch.ops.aten._fft_c2r.default, (half, [0], 2, 64))
     assert growth(node, node.args) == grown(transformed, torch.zeros(33, 3))
