@@ -1,4 +1,4 @@
-"""Cells whose tensors have values: launches are executed by Triton's interpreter."""
+"""Cells whose tensors have values: launches are executed on the CPU."""
 
 import copy
 import os
@@ -174,7 +174,7 @@ def test_addresses_in_a_tensor_lead_to_the_tensors(values):
     )
 
 
-def test_a_crash_of_the_interpreter_ends_the_cell_and_keeps_what_was_launched():
+def test_a_crash_of_a_launch_ends_the_cell_and_keeps_what_was_launched():
     reached = []
 
     def cell():
@@ -188,7 +188,7 @@ def test_a_crash_of_the_interpreter_ends_the_cell_and_keeps_what_was_launched():
     assert not reached
     assert [launch.name for launch in launches] == ["scale", "reads_far_away"]
     (note,) = launches.diagnostics
-    assert "interpreter crashed on reads_far_away: the process was killed by SIG" in note.message
+    assert "executing reads_far_away on the CPU crashed: the process was killed by SIG" in note.message
 
 
 def test_a_launch_that_takes_too_long_says_so():
@@ -199,7 +199,7 @@ def test_a_launch_that_takes_too_long_says_so():
         counts[(1,)](x, 1 << 30)
         raise AssertionError("not reached")
     (note,) = launches[0].notes
-    assert re.search(r"counts was not executed: 1 programs took Triton's interpreter more than 0\.\d+ s", note.message)
+    assert re.search(r"counts was not executed: 1 programs took the CPU more than 0\.\d+ s", note.message)
 
 
 def test_benchmarks_launch_once_and_measure_nothing():
@@ -357,7 +357,7 @@ def test_operators_of_the_users_own_launch_their_kernels():
             cell()
         assert [launch.name for launch in launches] == ["fused", "add_kernel", "add_kernel"]  # in half only once
         assert [one.equal for launch in launches for one in launch.compared] == [True] * values
-        said = ["fused reads memory that nothing" if values else "Triton's interpreter executed 3 launches"]
+        said = ["fused reads memory that nothing" if values else "3 launches were executed on the CPU"]
         assert [one for one, note in zip(said, launches.diagnostics, strict=True) if one not in note.message] == []
         if values:  # and what is compared after that is not known to be right
             doubts = [one.doubt for launch in launches for one in launch.compared]
