@@ -346,7 +346,7 @@ class _Compiled:
             given = [value for side in sides for value in side]
             shape = np.broadcast_shapes(*(value.shape for value in given))
             try:
-                return [np.broadcast_to(one, shape) for one in at_once(places, given)]
+                return [one if one.shape == shape else np.broadcast_to(one, shape) for one in at_once(places, given)]
             except _NotAtOnce:
                 wide = [np.broadcast_to(value, shape) for value in given]
                 each = [at_once(places, [np.asarray(value[one]) for value in wide]) for one in np.ndindex(shape)]
