@@ -46,7 +46,8 @@ def on_tensors(op: Operation, poison: Poison) -> Function | None:
         case "tt.histogram":
             return lambda x, mask=None: _histogram(x, mask, kind, poison)
         case "tt.dot":
-            return lambda x, y, z: _dot(x, y, z, kind)
+            short = re.search(r"inputPrecision = tf32\b", op.text) is not None
+            return lambda x, y, z: _dot(x, y, z, kind, short)
         case "tt.dot_scaled":
             return _scaled(op)
         case _:
@@ -81,11 +82,15 @@ def _histogram(x: Any, mask: Any, kind: Type, poison: Poison) -> Any:
     return poison.put(made, outside.any(), "tl.histogram of what lies in none of its bins", kind)
 
 
-def _dot(x: Any, y: Any, z: Any, kind: Type) -> Any:
+def _dot(x: Any, y: Any, z: Any, kind: Type, short: bool) -> Any:
+    """A product; of `short` floats a GPU's tensor cores leave out the last 13 of 23 bits (TF32)."""
     if kind.is_integer:  # exact in float64: products have 16 bits
         return (np.matmul(x.astype(np.float64), y.astype(np.float64)).astype(np.int64) + z).astype(kind.dtype)
     wide = np.float64 if kind.element == "f64" else np.float32
-    return rounded(np.matmul(x.astype(wide), y.astype(wide)) + z.astype(wide), kind)
+    sides: list[Any] = [one.astype(wide) for one in (x, y)]
+    if short and wide is np.float32:
+        sides = [(one.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32) for one in sides]
+    return rounded(np.matmul(*sides) + z.astype(wide), kind)
 
 
 # --- products of narrow floats with scales ------------------------------------------------

@@ -229,7 +229,7 @@ def of_tensors(x, out, n: tl.constexpr):
     tl.store(out + 6 * n + i, tl.flip(a, 0) + count)
     tl.store(out + 7 * n + i, tl.atomic_add(out + 7 * n + i // 2, 1))
     for k in range(2):  # regions side by side name other values alike
-        if k == 0:
+        if k == 0:  # noqa: SIM108
             part = tl.full((n,), 2, tl.int32)
         else:
             part = tl.full((n,), 30, tl.int32)
@@ -249,6 +249,31 @@ def test_operations_on_tensors_give_what_numpys_give():
     found = np.array(values).reshape(10, 16)
     assert found[:7].tolist() == np.array([*rows, a[::-1] + 6]).tolist()
     assert found[8:].tolist() == [[2] * 16, [30] * 16]
+    assert notes == []
+
+
+@triton.jit
+def of_products(x, out, n: tl.constexpr):
+    i = tl.arange(0, n)
+    place = i[:, None] * n + i[None, :]
+    a = tl.load(x + place)
+    narrow, whole = a.to(tl.bfloat16), (a * 100).to(tl.int8)
+    tl.store(out + place, tl.dot(a, a))
+    tl.store(out + n * n + place, tl.dot(a, a, input_precision="ieee"))
+    tl.store(out + 2 * n * n + place, tl.dot(narrow, narrow, acc=a))
+    tl.store(out + 3 * n * n + place, tl.dot(whole, whole))
+    scale = tl.full((n, 1), 128, tl.uint8)  # 2 ** 1
+    tl.store(out + 4 * n * n + place, tl.dot_scaled(narrow, scale, "bf16", narrow, None, "bf16"))
+
+
+def test_products_have_the_precision_that_they_are_compiled_with():
+    torch.manual_seed(0)
+    x = torch.rand(32, 32)
+    values, notes = written(of_products, x, like=torch.zeros(5, 32, 32), n=32)
+    short = (x.view(torch.int32) & ~0x1FFF).view(torch.float32)
+    narrow, whole = x.bfloat16().float(), (x * 100).to(torch.int8).float()
+    expected = torch.stack([short @ short, x @ x, narrow @ narrow + x, whole @ whole, 2 * narrow @ narrow])
+    torch.testing.assert_close(torch.tensor(values), expected, rtol=1e-6, atol=1e-6)
     assert notes == []
 
 

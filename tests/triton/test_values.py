@@ -464,8 +464,14 @@ def test_products_of_cublas_are_the_cpus_and_the_rest_is_left_out_with_a_note():
     assert launches == []
 
 
+@triton.jit(repr=lambda special: f"named_{special.signature['x_ptr'].lstrip('*')}")
+def named(x_ptr):
+    tl.store(x_ptr, 1)
+
+
 def test_what_a_launch_returns_is_what_tritons_own_has():
     def cell():
+        assert named[(1,)](torch.zeros(1, device="cuda")).name == "named_fp32"
         x = torch.rand(64, device="cuda")
         kernel = add_kernel[(1,)](x, x, x, 64, BLOCK=64, num_warps=2)
         assert kernel.metadata.target.arch == 90
@@ -474,4 +480,4 @@ def test_what_a_launch_returns_is_what_tritons_own_has():
         assert len(kernel.hash) == 64
         return kernel
 
-    assert len(frontend.capture(cell, "sm_90")) == 1
+    assert len(frontend.capture(cell, "sm_90")) == 2
