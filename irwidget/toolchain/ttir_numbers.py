@@ -7,6 +7,7 @@ of 8 bits) are kept as float32 that hold their values, and results are rounded t
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -64,10 +65,7 @@ def from_bits(bits: Any, kind: Type) -> Any:
         return np.asarray(bits).view(kind.dtype)
     if kind.element == "bf16":
         return (np.asarray(bits).astype(np.uint32) << 16).view(np.float32)
-    import torch
-
-    given: Any = torch.from_numpy(np.array(bits, dtype=np.uint8)).view(getattr(torch, _torchs(kind)))
-    return given.float().numpy()
+    return _eights(_torchs(kind))[np.asarray(bits).view(np.uint8)]
 
 
 def to_bits(values: Any, kind: Type) -> Any:
@@ -83,6 +81,15 @@ def to_bits(values: Any, kind: Type) -> Any:
 
     given: Any = torch.from_numpy(np.array(values, dtype=np.float32)).to(getattr(torch, _torchs(kind)))
     return given.view(torch.uint8).numpy()
+
+
+@functools.cache
+def _eights(name: str) -> Any:
+    """The values of all floats of 8 bits."""
+    import torch
+
+    every: Any = torch.arange(256, dtype=torch.uint8)
+    return every.view(getattr(torch, name)).float().numpy()
 
 
 def _torchs(kind: Type) -> str:

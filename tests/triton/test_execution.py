@@ -7,6 +7,7 @@ import pytest
 import torch
 import triton
 import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 from irwidget.frontends import triton as frontend
 from irwidget.toolchain.ttir_library import library_function
@@ -161,7 +162,7 @@ def without_a_value(x, out, n, WHAT: tl.constexpr, EVERYWHERE: tl.constexpr):
     elif WHAT == "float":
         made = (a * 2e9).to(tl.int32)
     elif WHAT == "gather":
-        made = tl.gather(a, a + 1, 0)
+        made = tl.gather(a, a + 2, 0)
     else:
         made = tl.histogram(a, 2)
         made = tl.reshape(tl.join(made, made), (4,))
@@ -179,7 +180,7 @@ def without_a_value(x, out, n, WHAT: tl.constexpr, EVERYWHERE: tl.constexpr):
     ],
 )
 def test_what_has_no_defined_value_is_said_where_it_is_written_only(what, said, value):
-    x, out = torch.tensor([0, 1, 2, 3], dtype=torch.int32), torch.zeros(4, dtype=torch.int32)
+    x, out = torch.tensor([0, 1, 2, 2], dtype=torch.int32), torch.zeros(4, dtype=torch.int32)
     for everywhere in (False, True):
         with frontend.recording("sm_90", values=True) as launches:
             given, made = x.to("cuda"), out.to("cuda")
@@ -297,6 +298,85 @@ def test_descriptors_load_and_store_what_lies_inside():
     expected[:4, :8] += 1.0
     torch.testing.assert_close(values, expected, rtol=0, atol=0)
     assert launches.diagnostics == []
+
+
+@triton.jit
+def of_programs(descriptor, x, out, n):
+    at = (tl.program_id(0) * tl.num_programs(1) + tl.program_id(1)) * tl.num_programs(2) + tl.program_id(2)
+    tl.store(out + at, at + 100 * tl.num_programs(0))
+    tl.assume(n > 3)
+    if at == 0:
+        i = tl.arange(0, 16)
+        block = descriptor.load([1, 2])  # 2 rows of 4 of a tensor of 3 x 5: inside are 2 x 3
+        tl.store(out + 32 + tl.arange(0, 8), tl.reshape(block, (8,)))
+        rows = tl.make_tensor_descriptor(x, [3, 5], [8, 1], [1, 8])
+        tl.store(out + 48 + tl.arange(0, 64), tl.reshape(rows.gather(tl.arange(0, 8) % 4, 1), (64,)))
+        one = tl.load(x + i).to(tl.uint32)
+        tl.store(out + 112 + i, tl.umulhi(one << 28, one << 28))
+        tl.store(out + 128 + i, tl.clamp(tl.where(i == 3, float("nan"), i * 1.0), 2.0, 9.0))
+        bits = tl.arange(0, 32)
+        fours = tl.dot_scaled(
+            tl.join(i, i).reshape(1, 32).broadcast_to(16, 32).to(tl.uint8),
+            tl.full((16, 2), 127, tl.uint8),
+            "e2m1",
+            (bits[:, None] == i[None, :] * 2 + 1).to(tl.uint8) * 2,  # low half: 1.0
+            None,
+            "e2m1",
+        )
+        tl.store(out + 144 + i, tl.max(fours, 0))
+        tl.store(out + 160 + tl.arange(0, 4), tl.histogram(i % 8, 4, mask=i % 8 < 4))
+        true = tl.full((16,), 1, tl.int1)
+        tl.store(out + 164 + i, true.to(tl.int32) + (true + true).to(tl.int32) + (i == 3))
+
+
+@triton.jit
+def of_atomics(out, halves):
+    i = tl.arange(0, 8)
+    tl.atomic_max(out + i, (i * -1).to(tl.uint32, bitcast=True))  # without a sign: the largest
+    tl.atomic_add(out + 8 + i // 4, 1)
+    tl.store(out + 10 + i, tl.atomic_cas(out + 18 + i // 2, (i * 0).to(tl.uint32), i.to(tl.uint32)))
+    tl.atomic_xchg(out + 24, 7)
+    tl.atomic_and(out + 25, 1, mask=tl.program_id(0) > 0)
+    tl.atomic_add(halves + i // 8, (i * 0 + 0.1).to(tl.bfloat16))
+
+
+def test_programs_descriptors_and_packed_floats():
+    x = torch.arange(24.0).reshape(3, 8)
+    with frontend.recording("sm_90", values=True) as launches:
+        given, out = x.to("cuda"), torch.zeros(192, device="cuda")
+        of_programs[(2, 3, 4)](TensorDescriptor(given, [3, 5], [8, 1], [2, 4], "nan"), given, out, 4)
+        values = out.cpu()
+    assert launches.diagnostics == []
+    assert values[:24].tolist() == [200 + at for at in range(24)]
+    nan = float("nan")
+    torch.testing.assert_close(
+        values[32:40], torch.tensor([10, 11, 12, nan, 18, 19, 20, nan]), equal_nan=True, rtol=0, atol=0
+    )
+    row = torch.nn.functional.pad(x[:, 1:5], (0, 4, 0, 1))
+    assert values[48:112].reshape(8, 8).tolist() == [*row.tolist(), *row.tolist()]
+    assert values[112:128].tolist() == [((one << 28) % 2**32) ** 2 >> 32 for one in range(16)]
+    assert values[128:144].tolist() == [2, 2, 2, 2, *range(4, 9), *[9] * 7]
+    e2m1 = [0, 0.5, 1, 1.5, 2, 3, 4, 6]
+    assert values[144:160].tolist() == [*e2m1, 0, *(-one for one in e2m1[1:])]
+    assert values[160:164].tolist() == [4 - 2] * 4
+    assert values[164:180].tolist() == [1 + (one == 3) for one in range(16)]
+
+
+def test_atomics_see_one_element_after_the_other():
+    with frontend.recording("sm_90", values=True) as launches:
+        out = torch.zeros(26, device="cuda", dtype=torch.uint32)
+        halves = torch.zeros(1, device="cuda", dtype=torch.bfloat16)
+        of_atomics[(1,)](out, halves)
+        found, half = out.tolist(), halves.tolist()
+    assert launches.diagnostics == []
+    assert found[:8] == [0, *(2**32 - one for one in range(1, 8))]
+    assert found[8:10] == [4, 4]
+    assert found[10:18] == [0, 0, 0, 2, 0, 4, 0, 6]
+    assert found[18:26] == [1, 2, 4, 6, 0, 0, 7, 0]
+    expected = torch.zeros((), dtype=torch.bfloat16)
+    for _ in range(8):
+        expected += torch.tensor(0.1, dtype=torch.bfloat16)
+    assert half == [expected.item()]
 
 
 @triton.jit
