@@ -25,35 +25,38 @@ class _Waiting:
         self.frames.append(frame)
 
 
+_NAMES = "SIGINT SIGALRM SIGVTALRM SIGPROF SIGTERM SIGHUP SIGUSR1 SIGUSR2".split()
+_SIGNALS = tuple(getattr(signal, name) for name in _NAMES if hasattr(signal, name))
+"""Those whose handlers may raise: an interrupt from the keyboard, and the limits of test suites."""
+
+
 @contextlib.contextmanager
 def held() -> Generator[None]:
-    """Have an interrupt from the keyboard wait until the block is over: it is raised only on the main thread."""
-    handler = _handler()
-    if handler is None or isinstance(handler, _Waiting):
+    """Have signals that Python handles wait until the block is over: they are handled only on the main thread."""
+    with contextlib.ExitStack() as stack:  # whose callbacks all run, also after one that raises
+        for number, handler in _handlers().items():
+            if not isinstance(handler, _Waiting):
+                waiting = _Waiting(handler)
+                stack.callback(_restore, number, waiting)
+                signal.signal(number, waiting)
         yield
-        return
-    waiting = _Waiting(handler)
-    signal.signal(signal.SIGINT, waiting)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-        if waiting.frames:
-            handler(signal.SIGINT, waiting.frames[-1])
+
+
+def _restore(number: int, waiting: _Waiting) -> None:
+    signal.signal(number, waiting.handler)
+    if waiting.frames:
+        waiting.handler(number, waiting.frames[-1])
 
 
 @contextlib.contextmanager
 def raised() -> Generator[None]:
-    """Inside of `held`: code of the user's, which an interrupt ends as ever."""
-    waiting = _handler()
-    if not isinstance(waiting, _Waiting):
+    """Inside of `held`: code of the user's, which signals end as ever."""
+    with contextlib.ExitStack() as stack:
+        for number, waiting in _handlers().items():
+            if isinstance(waiting, _Waiting):
+                stack.callback(signal.signal, number, waiting)
+                signal.signal(number, waiting.handler)
         yield
-        return
-    signal.signal(signal.SIGINT, waiting.handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, waiting)
 
 
 def waits(thread: int) -> bool:
@@ -61,9 +64,9 @@ def waits(thread: int) -> bool:
     return thread == threading.main_thread().ident and isinstance(signal.getsignal(signal.SIGINT), _Waiting)
 
 
-def _handler() -> Any:
-    """What is called on an interrupt; None on threads that none is raised on, and where none is."""
+def _handlers() -> dict[int, Any]:
+    """What Python calls on signals, by their numbers; nothing on threads that none is handled on."""
     if threading.current_thread() is not threading.main_thread():
-        return None
-    handler = signal.getsignal(signal.SIGINT)
-    return handler if callable(handler) else None
+        return {}
+    found = {number: signal.getsignal(number) for number in _SIGNALS}
+    return {number: handler for number, handler in found.items() if callable(handler)}

@@ -347,21 +347,12 @@ def vendor_libraries() -> list[tuple[Any, str]]:
     return [(module, name) for module, name in found if module is not None]
 
 
-# --- the interpreter -----------------------------------------------------------------------
-
-NATIVE, CONVERT = "_interpreter", "_convert_float"
-"""Names in the interpreter's module: its native half, which accesses memory; what makes floats of others."""
+# --- memory of this process -----------------------------------------------------------------------
 
 
-def interpreter() -> Any:
-    """The module of Triton's interpreter: `InterpretedFunction`, `InterpreterBuilder`, `ReduceOps`, `ScanOps`."""
-    return _module("runtime.interpreter")
-
-
-def grid_dependencies() -> tuple[Any, ...]:
-    """Where `gdc_wait` and `gdc_launch_dependents` are, by which a launch waits for another."""
-    names = ("language.extra.cuda", "language.extra.cuda.gdc")
-    return _module("language").extra.cuda, *map(_module, names)  # the first two are not the same
+def interpreter_memory() -> Any:
+    """What accesses memory by addresses: `load(pointers, mask, other, dtype)`, `store(pointers, values, mask)`."""
+    return libtriton("interpreter")
 
 
 # --- drivers ------------------------------------------------------------------------------

@@ -10,11 +10,11 @@ import inspect
 import types
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from irwidget.frontends.triton import cuda, gpu, tensors
-from irwidget.toolchain import triton_interpreter
 from irwidget.toolchain import triton_private as private
 from irwidget.toolchain.triton_archs import find
 from tests.triton.kernels import add_kernel
@@ -204,27 +204,13 @@ def test_functions_that_triton_compiles_are_told_apart():
     assert add_kernel.src.startswith("def add_kernel(")
 
 
-def test_the_interpreter_runs_functions_that_were_defined_as_compiled_ones():
-    from irwidget.toolchain import forked
-
-    def run() -> list[float]:
-        x = torch.ones(4)
-        triton_interpreter.interpret(add_kernel, [x, x, x, 4], {"BLOCK": 4}, (1,))
-        return x.tolist()
-
-    assert forked.call(run) == [2.0] * 4
-    assert not private.knobs().runtime.interpret
-
-
-def test_the_interpreter_has_what_is_watched_and_rounded_otherwise():
-    module = private.interpreter()
-    assert {"load", "store", "atomic_rmw", "atomic_cas"} <= set(dir(getattr(module, private.NATIVE)))
-    assert callable(getattr(module, private.CONVERT))
-    computing = {*triton_interpreter.COMPUTING, "cast_impl", "create_atomic_rmw", "create_dot_scaled"}
-    assert computing <= set(vars(module.InterpreterBuilder))
-    assert {"apply_impl"} <= set(vars(module.ReduceOps)) & set(vars(module.ScanOps))
-    for home in private.grid_dependencies():
-        assert {"gdc_wait", "gdc_launch_dependents"} <= set(dir(home))
+def test_memory_is_reached_by_addresses():
+    memory, x = private.interpreter_memory(), torch.arange(4, dtype=torch.int32)
+    where = np.array([x.data_ptr() + 4, x.data_ptr()], dtype=np.uint64)
+    memory.store(where, np.array([9, 8], dtype=np.uint32), np.array([True, False]))
+    got = memory.load(where, np.array([True, True]), np.zeros(2, dtype=np.uint32), np.dtype(np.uint32))
+    assert got.tolist() == [9, 0]
+    assert x.tolist() == [0, 9, 2, 3]
 
 
 def test_libraries_of_vendors_can_be_replaced():

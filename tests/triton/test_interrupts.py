@@ -15,30 +15,39 @@ from irwidget.frontends import triton
 from irwidget.toolchain import budget, interrupts
 
 
-def interrupt_inside(name: str) -> None:
-    """Interrupt this thread as soon as a function of this name is called, once."""
+def interrupt_inside(name: str, number: int) -> None:
+    """Send this thread a signal as soon as a function of this name is called, once."""
 
     def profile(frame, event, called):
         if name in (event == "call" and frame.f_code.co_name, event == "c_call" and called.__name__):
             sys.setprofile(None)
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(number)
 
     sys.setprofile(profile)
 
 
 @pytest.mark.parametrize("name", ["_set_meta_in_tls_dispatch_include", "_noted", "with_statistics"])
-def test_tensors_without_values_outlive_an_interrupt(name):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGALRM])
+def test_tensors_without_values_outlive_an_interrupt(name, number):
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)  # raises as a test suite's limit does
+    try:
+        outlive(name, number)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def outlive(name, number):
     with triton.recording():
         x = torch.empty(8, 4, device="cuda")
         torch.einsum("ij,jk->ik", x, x.T)
-        interrupt_inside(name)
+        interrupt_inside(name, number)
         try:
             with pytest.raises(KeyboardInterrupt):
                 torch.einsum("ij,jk->ik", x, x.T)
         finally:
             sys.setprofile(None)
         assert torch.einsum("ij,jk->ik", x, x.T).shape == (8, 8)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(number) is signal.default_int_handler
 
 
 def test_what_is_the_users_inside_ends_at_once_and_the_rest_afterwards():

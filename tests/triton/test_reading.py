@@ -1,4 +1,4 @@
-"""What host code reads without a GPU: values, computed when it does, by the interpreter where launches gave them.
+"""What host code reads without a GPU: values, computed when it does, by executing launches that gave them.
 
 Never another value than a GPU's program would give to the CPU: what is in doubt is refused, with the reason.
 """
@@ -68,7 +68,7 @@ def through_address(addresses):
 
 @triton.jit
 def by_libdevice(x, out):
-    tl.store(out, tl.extra.cuda.libdevice.fast_expf(tl.load(x)))
+    tl.store(out, tl.extra.cuda.libdevice.sinpi(tl.load(x)))
 
 
 @triton.jit
@@ -258,7 +258,7 @@ def _empty(n):
         ),
         (
             lambda: by_libdevice[(1,)](x := torch.zeros(1, device="cuda"), x) and x.tolist(),
-            "fast_expf is not executed by Triton's interpreter: a library's for a GPU",
+            "nv_sinpif is not executed: a library's for a GPU",
         ),
         (_measured, "a launch that a benchmark measures"),
         (_captured, "a CUDA graph"),
@@ -314,7 +314,7 @@ def test_what_a_launch_has_written_is_computed_once_when_it_is_read():
     assert [one.grid for one in launches] == [(1,), (3,)]
     assert 0 < launches.reading.left < SECONDS
     (note,) = launches.diagnostics
-    assert note.message.startswith("Triton's interpreter executed 2 launches in ")
+    assert note.message.startswith("2 launches were executed on the CPU in ")
     assert f"because {note.location} and 1 more read results" in note.message
     assert note.location.line == cell.__code__.co_firstlineno + 6
 

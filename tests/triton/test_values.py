@@ -1,4 +1,4 @@
-"""Cells whose tensors have values: launches are executed by Triton's interpreter."""
+"""Cells whose tensors have values: launches are executed on the CPU."""
 
 import copy
 import os
@@ -174,7 +174,7 @@ def test_addresses_in_a_tensor_lead_to_the_tensors(values):
     )
 
 
-def test_a_crash_of_the_interpreter_ends_the_cell_and_keeps_what_was_launched():
+def test_a_crash_of_a_launch_ends_the_cell_and_keeps_what_was_launched():
     reached = []
 
     def cell():
@@ -188,7 +188,7 @@ def test_a_crash_of_the_interpreter_ends_the_cell_and_keeps_what_was_launched():
     assert not reached
     assert [launch.name for launch in launches] == ["scale", "reads_far_away"]
     (note,) = launches.diagnostics
-    assert "interpreter crashed on reads_far_away: the process was killed by SIG" in note.message
+    assert "executing reads_far_away on the CPU crashed: the process was killed by SIG" in note.message
 
 
 def test_a_launch_that_takes_too_long_says_so():
@@ -199,7 +199,7 @@ def test_a_launch_that_takes_too_long_says_so():
         counts[(1,)](x, 1 << 30)
         raise AssertionError("not reached")
     (note,) = launches[0].notes
-    assert re.search(r"counts was not executed: 1 programs took Triton's interpreter more than 0\.\d+ s", note.message)
+    assert re.search(r"counts was not executed: 1 programs took the CPU more than 0\.\d+ s", note.message)
 
 
 def test_benchmarks_launch_once_and_measure_nothing():
@@ -357,7 +357,7 @@ def test_operators_of_the_users_own_launch_their_kernels():
             cell()
         assert [launch.name for launch in launches] == ["fused", "add_kernel", "add_kernel"]  # in half only once
         assert [one.equal for launch in launches for one in launch.compared] == [True] * values
-        said = ["fused reads memory that nothing" if values else "Triton's interpreter executed 3 launches"]
+        said = ["fused reads memory that nothing" if values else "3 launches were executed on the CPU"]
         assert [one for one, note in zip(said, launches.diagnostics, strict=True) if one not in note.message] == []
         if values:  # and what is compared after that is not known to be right
             doubts = [one.doubt for launch in launches for one in launch.compared]
@@ -464,8 +464,14 @@ def test_products_of_cublas_are_the_cpus_and_the_rest_is_left_out_with_a_note():
     assert launches == []
 
 
+@triton.jit(repr=lambda special: f"named_{special.signature['x_ptr'].lstrip('*')}")
+def named(x_ptr):
+    tl.store(x_ptr, 1)
+
+
 def test_what_a_launch_returns_is_what_tritons_own_has():
     def cell():
+        assert named[(1,)](torch.zeros(1, device="cuda")).name == "named_fp32"
         x = torch.rand(64, device="cuda")
         kernel = add_kernel[(1,)](x, x, x, 64, BLOCK=64, num_warps=2)
         assert kernel.metadata.target.arch == 90
@@ -474,4 +480,4 @@ def test_what_a_launch_returns_is_what_tritons_own_has():
         assert len(kernel.hash) == 64
         return kernel
 
-    assert len(frontend.capture(cell, "sm_90")) == 1
+    assert len(frontend.capture(cell, "sm_90")) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,9 @@ from irwidget.frontends.triton.failures import NotExecuted
 from irwidget.frontends.triton.gpu import forget_all
 from irwidget.frontends.triton.launch import Launch
 from irwidget.frontends.triton.specialization import Specialization
+from irwidget.toolchain import triton_private
+
+_NAME = re.compile(r'tt\.func public @"?([^"(]+)')
 
 
 def _fits(kind: Any, value: Any) -> bool:
@@ -34,11 +38,18 @@ class CapturedKernel:
         self.launch = launch
         self._again = again
         """Launches it: itself, a grid, all arguments of the kernel."""
-        self.name = launch.name
         self.hash = hashlib.sha256(special.key.encode()).hexdigest()
         """Equal for equal specialisations; not the hash that Triton's cache would have."""
         self._special = special
         self.function = self.module = self.packed_metadata = None
+
+    @property
+    def name(self) -> str:
+        """Of the compiled function, which `repr=` of `triton.jit` may choose."""
+        if not triton_private.names_itself(self.launch.kernel):
+            return self.launch.name
+        found = _NAME.search(str(self.launch.compiled()[1].data))
+        return found[1] if found else self.launch.name
 
     def __getitem__(self, grid: Any) -> Callable[..., None]:
         def runner(*args: Any, stream: Any = None) -> None:

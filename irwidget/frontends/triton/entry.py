@@ -28,7 +28,7 @@ class TritonOptions(CodeOptions):
         None, "which of an autotuner's configurations: its number, or BLOCK=128", read=str, allows=lambda _: True
     )
     grid: Any = option(None, "the grid of the launch", flag="")
-    run: bool = option(False, "have Triton's interpreter execute all launches, so that tensors have values")
+    run: bool = option(False, "execute all launches on the CPU, so that tensors have values")
     interpret: bool = option(True, "no launches are executed for what the cell reads")
     signature: Any = option("", "the types of the arguments as text: '*fp32:16, i32, 1024'", flag="")
 
@@ -100,12 +100,12 @@ class _TritonKernel(KernelBegun):
         if wrong is None:
             lines = ", ".join(dict.fromkeys(f"line {one.place.line}" for one in compared if one.place))
             return not_checked(
-                f"{executed}; the kernel's own Python, run by Triton's interpreter, agrees with the cell's reference"
+                f"{executed}; the kernel's TTIR, executed on the CPU, agrees with the cell's reference"
                 + (f" ({lines})" if lines else "")
             )
         place = f" at line {wrong.place.line}" if wrong.place else ""
-        reason = f"Triton's interpreter runs it, and the cell's own reference{place} says: {wrong.said}"
-        return Verdict("differs", "the kernel's own Python, before any pass", None, reason)
+        reason = f"the CPU executes its TTIR, and the cell's own reference{place} says: {wrong.said}"
+        return Verdict("differs", "the kernel's TTIR, before any pass", None, reason)
 
 
 class Triton(FrontEnd):

@@ -1,7 +1,7 @@
-"""Execute a launch on the CPU by Triton's interpreter, in a copy of this process: its tensors then have values.
+"""Execute a launch on the CPU, from its TTIR, in a copy of this process: its tensors then have values.
 
-The interpreter runs the kernel's Python, program by program; it follows raw pointers, so the copy may crash where a
-kernel reads outside of its tensors. What comes back is the bytes of the tensors that it wrote.
+Programs run one after the other; they follow raw pointers, so the copy may crash where a kernel reads outside of
+its tensors. What comes back is the bytes of the tensors that it wrote.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ import torch
 
 from irwidget.frontends.triton.failures import NotExecuted
 from irwidget.frontends.triton.memory import Memories, Memory
+from irwidget.frontends.triton.programs import Program
 from irwidget.frontends.triton.reached import Reached
 from irwidget.frontends.triton.scopes import as_it_is
 from irwidget.frontends.triton.stand_ins import tensors
-from irwidget.toolchain import forked, processes, triton_interpreter
+from irwidget.toolchain import forked, processes
 from irwidget.trace import Location
 
 SECONDS = 60.0
@@ -29,7 +30,7 @@ SECONDS = 60.0
 
 
 @dataclass(frozen=True)
-class InterpreterRun:
+class CopysRun:
     """What the copy sends back."""
 
     written: Mapping[int, bytes]
@@ -42,7 +43,7 @@ class InterpreterRun:
 
 
 def execute(
-    kernel: Any,
+    program: Program,
     arguments: Sequence[Any],
     keywords: Mapping[str, Any],
     grid: Sequence[int],
@@ -58,12 +59,13 @@ def execute(
 
     `memories` knows which of their bytes are written; `doubt` is told what leaves results to chance: that it reads
     the others, outside of its tensors, or of what it writes itself where an autotuner's measuring has left it.
-    `seconds` (60 when None) and `memory` (bytes) limit it. Raises NotExecuted when the interpreter does not know what
-    the kernel uses, the copy crashes, or a limit is met; the tensors are then as they were.
+    `seconds` (60 when None) and `memory` (bytes) limit it. Raises NotExecuted where the kernel does what is not
+    executed, the copy crashes, or a limit is met; the tensors are then as they were.
     """
+    kernel = program.kernel
     name, where = kernel.__name__, f" (launched at {place})" if place else ""
     if kernel.is_gluon():
-        raise NotExecuted(f"{name} is a Gluon kernel, which Triton's interpreter does not execute{where}")
+        raise NotExecuted(f"{name} is a Gluon kernel, which is not executed{where}")
     if len(grid) == 0:
         raise NotExecuted(f"{name} is launched without a grid{where}")
     limit = seconds or SECONDS
@@ -71,23 +73,21 @@ def execute(
         storages = _storages((*arguments, *keywords.values()), memories or Memories())
         try:
             ran = forked.call(
-                lambda: _run(kernel, arguments, keywords, tuple(grid), storages, measured),
+                lambda: _run(program, arguments, keywords, tuple(grid), storages, measured),
                 seconds=limit,
                 memory=memory or processes.memory_limit(),
                 cuda=False,
             )
         except forked.Died as death:
-            raise NotExecuted(f"Triton's interpreter crashed on {name}: the process {death}{where}") from None
+            raise NotExecuted(f"executing {name} on the CPU crashed: the process {death}{where}") from None
         except forked.TimedOut:
             programs = "x".join(map(str, grid))
-            said = (
-                f"{name} was not executed: {programs} programs took Triton's interpreter more than {limit:.3g} s{where}"
-            )
+            said = f"{name} was not executed: {programs} programs took the CPU more than {limit:.3g} s{where}"
             raise NotExecuted(f"{said}. Give the cell smaller tensors, or more time: --timeout") from None
         except MemoryError:
-            raise NotExecuted(f"Triton's interpreter ran out of memory on {name}{where}") from None
+            raise NotExecuted(f"{name} was not executed: the CPU ran out of memory{where}") from None
         except Exception as error:
-            raise NotExecuted(f"Triton's interpreter does not execute {name}: {_reason(error)}{where}") from error
+            raise NotExecuted(f"{name} is not executed: {_reason(error)}{where}") from error
         for address, data in ran.written.items():
             _flat(storages[address].storage).copy_(_from_bytes(data))
         for address, data in ran.masks.items():
@@ -144,13 +144,13 @@ def _storages(values: Sequence[Any], memories: Memories) -> dict[int, _Reachable
 
 
 def _run(
-    kernel: Any,
+    program: Program,
     arguments: Sequence[Any],
     keywords: Mapping[str, Any],
     grid: tuple[int, ...],
     storages: Mapping[int, _Reachable],
     measured: Sequence[Memory],
-) -> InterpreterRun:
+) -> CopysRun:
     """What the copy does."""
     before = {address: _bytes(one.storage) for address, one in storages.items()}
     doubts: dict[str, None] = {}
@@ -159,11 +159,11 @@ def _run(
     memories = [one.memory for one in storages.values()]
     incomplete = {address: mask for address, one in storages.items() if (mask := one.memory.written) is not None}
     printed = io.StringIO()
-    reached = Reached(kernel.__name__, memories, memories, doubts.setdefault, measured)
+    reached = Reached(program.kernel.__name__, memories, memories, doubts.setdefault, measured)
     with contextlib.redirect_stdout(printed):
-        triton_interpreter.interpret(kernel, arguments, keywords, grid, watch=reached)
+        program.run(arguments, keywords, grid, reached)
     reached.again()
     after = {address: _bytes(one.storage) for address, one in storages.items()}
     written = {address: data for address, data in after.items() if data != before[address]}
     masks = {address: mask.numpy().tobytes() for address, mask in incomplete.items()}
-    return InterpreterRun(written, masks, printed.getvalue(), tuple(doubts))
+    return CopysRun(written, masks, printed.getvalue(), tuple(doubts))

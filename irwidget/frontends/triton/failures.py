@@ -16,7 +16,7 @@ from irwidget.trace import Diagnostic, Location
 
 
 class NotExecuted(UnsupportedError):
-    """A launch that the interpreter cannot execute: what comes after it in the cell has no values to go by."""
+    """A launch that the CPU cannot execute: what comes after it in the cell has no values to go by."""
 
 
 _NO_VALUES = ("DataDependentOutputException", "DynamicOutputShapeException", "GuardOnDataDependentSymNode")

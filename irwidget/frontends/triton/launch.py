@@ -58,7 +58,7 @@ class Launch:
     settings: Settings = ()
     """Triton's settings where it was launched (see `triton_settings`)."""
     compared: list[LaunchComparison] = field(default_factory=list["LaunchComparison"], repr=False, compare=False)
-    """What the cell compared with what this launch, executed by Triton's interpreter, has written."""
+    """What the cell compared with what this launch, executed by the CPU, has written."""
     sources: dict[str, tuple[Specialization, Source]] = field(
         default_factory=dict[str, "tuple[Specialization, Source]"], repr=False, compare=False
     )

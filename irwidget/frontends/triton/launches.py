@@ -19,6 +19,7 @@ from irwidget.frontends.triton.executing import execute
 from irwidget.frontends.triton.launch import Launch
 from irwidget.frontends.triton.ledger import LEDGER
 from irwidget.frontends.triton.memory import Memory
+from irwidget.frontends.triton.programs import Program
 from irwidget.frontends.triton.reading import SECONDS, Reading
 from irwidget.frontends.triton.references import References
 from irwidget.frontends.triton.specialization import specialize
@@ -46,7 +47,7 @@ class Launches(list[Launch]):
     ) -> None:
         super().__init__()
         self.values = values
-        """Whether launches are executed by Triton's interpreter, so that tensors have values."""
+        """Whether launches are executed by the CPU, so that tensors have values."""
         self.reading = Reading(self.remark, calling_line, min(SECONDS, seconds or SECONDS), memory, interpret=interpret)
         """What the cell reads of tensors without values."""
         self.references = References()
@@ -84,8 +85,9 @@ class Launches(list[Launch]):
         """Execute what was noted last on the values of its tensors. Raises NotExecuted."""
         launch = captured.launch
         began = time.monotonic()
+        special, source = launch.compiled()
         written = execute(
-            kernel,
+            Program(kernel, special.signature, str(source.data)),
             args,
             kwargs,
             self._grid or (),
@@ -205,8 +207,9 @@ class Launches(list[Launch]):
             problem = "a launch that a benchmark measures, which is not executed, may have written it"
         by_address = reaches_anything(ttir) or any(map(is_address, (*args, *kwargs.values())))
         through = None if special.gluon else written(ttir)
+        program = Program(kernel, special.signature, ttir)
         fake_mode().reader.tape.launch(
-            kernel, args, kwargs, self._grid, calling_line(), through, problem, by_address=by_address
+            program, args, kwargs, self._grid, calling_line(), through, problem, by_address=by_address
         )
 
     def _compile(self, launch: Launch) -> None:

@@ -43,7 +43,7 @@ def lower(
     or Triton types (`"*fp16:16"`, `"i32"`), constexprs and launch options by keyword. `signature` is the
     same as one string: `"*fp32:16, *fp32:16, i32:16, 1024"`. `config` picks one of the autotuner's
     configurations, by number or by what it says (`"BLOCK=128"`). With `values` the launch is executed, too, by
-    Triton's interpreter, on the tensors that are given; `run` says how the passes run.
+    the CPU, on the tensors that are given; `run` says how the passes run.
 
     Failures of a pass are in `Trace.failure`. Raises UsageError, PassError when the kernel does not
     compile, ToolError without Triton.

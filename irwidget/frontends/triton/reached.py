@@ -1,4 +1,4 @@
-"""What a kernel that the interpreter executes reads and writes: only its tensors, and of these what was written?"""
+"""What a kernel that the CPU executes reads and writes: only its tensors, and of these what was written?"""
 
 from __future__ import annotations
 
@@ -111,6 +111,14 @@ class Reached:
                 self.doubt(f"{self.name} reaches outside of its tensors")
             if inside.any():
                 yield int(number), offsets[inside]
+
+    def values(self) -> list[bytes]:
+        """What its memories hold."""
+        return [one.bytes().tobytes() for one in self.memories]
+
+    def set_values(self, values: Iterable[bytes]) -> None:
+        for one, data in zip(self.memories, values, strict=True):
+            one.bytes()[:] = self.np.frombuffer(data, dtype=self.np.uint8)
 
     def again(self) -> None:
         """Say where the kernel, launched again on what it leaves, would find something else."""

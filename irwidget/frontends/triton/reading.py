@@ -51,9 +51,10 @@ class Reading:
             return []
         first, *others = self.places
         what = "1 launch" if self.launches == 1 else f"{self.launches} launches"
+        verb = "was" if self.launches == 1 else "were"
         because = f"because {first or 'the cell'}" + (f" and {len(others)} more" if others else "")
         reads = "read results" if others else "reads a result"
-        said = f"Triton's interpreter executed {what} in {self.spent:.2g} s, {because} {reads}"
+        said = f"{what} {verb} executed on the CPU in {self.spent:.2g} s, {because} {reads}"
         return [Diagnostic("remark", f"{said}: values are a CPU's, not a GPU's. --no-interpret leaves it out", first)]
 
     def replay(self, entries: Sequence[Entry]) -> None:

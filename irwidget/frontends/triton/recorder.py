@@ -45,13 +45,13 @@ def recording(
 ) -> Generator[Launches]:
     """Note what is launched in the body.
 
-    `seconds` and `memory` (bytes) limit what Triton's front end, and its interpreter, may take for it; the body itself
+    `seconds` and `memory` (bytes) limit what Triton's front end, and the CPU, may take for it; the body itself
     is the user's.
 
     Without a GPU the body runs with tensors that have no values, on a pretended
     device of that architecture (sm_90 when not given); a body that needs values
     ends there, quietly when something was launched before. With `values` tensors have
-    them, and every launch is executed by Triton's interpreter. With a GPU it really runs.
+    them, and every launch is executed by the CPU. With a GPU it really runs.
 
     Raises UsageError for an unknown architecture, PassError for a kernel that does
     not compile, UnsupportedError where values are needed before any launch.

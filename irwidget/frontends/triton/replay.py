@@ -1,4 +1,4 @@
-"""Do what a tape has noted on tensors with values: operators by the CPU, launches by Triton's interpreter.
+"""Do what a tape has noted on tensors with values: operators by the CPU, launches from their TTIR.
 
 Whatever is in doubt has no values: memory that nothing has written and somebody reads, kernels that reach outside of
 their tensors, operators that the CPU does not have.
@@ -22,7 +22,7 @@ from irwidget.frontends.triton.rebuilding import mapped
 from irwidget.frontends.triton.scopes import as_it_is
 from irwidget.frontends.triton.tape import Entry, Launched, Operation
 from irwidget.private_torch import pytree
-from irwidget.toolchain import forked, processes, triton_interpreter
+from irwidget.toolchain import forked, processes
 
 SMALL = 1 << 20
 """Bytes that operations may touch which this process does itself."""
@@ -218,14 +218,14 @@ def _keep(place: Ref, made: torch.Tensor) -> None:
 
 
 def _execute(entry: Launched) -> None:
-    """Raises what Triton's interpreter raises, NoValue where the kernel reads what is not known."""
+    """Raises what a kernel raises that is executed, NoValue where the kernel reads what is not known."""
     for memory in entry.reads:
         if memory.failed:
             raise NoValue(memory.failed)
     args = tuple(mapped(one, Ref.tensor) for one in entry.arguments)
     kwargs: Mapping[str, Any] = {name: mapped(one, Ref.tensor) for name, one in entry.keywords.items()}
     reached = Reached(entry.name, entry.reads, entry.writes, _refuse, entry.measured)
-    triton_interpreter.interpret(entry.kernel, args, kwargs, entry.grid, watch=reached)
+    entry.program.run(args, kwargs, entry.grid, reached)
     reached.settle()
 
 

@@ -15,6 +15,7 @@ import torch
 from irwidget import private_torch
 from irwidget.frontends.triton.ledger import EMPTY, OVERWRITING
 from irwidget.frontends.triton.memory import MEASURED, Memories, Memory, NoValue, Ref, unwritable
+from irwidget.frontends.triton.programs import Program
 from irwidget.frontends.triton.rebuilding import mapped
 from irwidget.frontends.triton.scopes import as_it_is
 from irwidget.private_torch import FakeTensor, FakeTensorMode, OpOverload, pytree
@@ -52,7 +53,7 @@ class Operation:
 class Launched:
     """A launch of a kernel."""
 
-    kernel: Any
+    program: Program
     arguments: tuple[Any, ...]
     keywords: Mapping[str, Any]
     """With places for tensors."""
@@ -65,7 +66,7 @@ class Launched:
 
     @property
     def name(self) -> str:
-        return str(self.kernel.__name__)
+        return str(self.program.kernel.__name__)
 
 
 Entry = Operation | Launched
@@ -175,7 +176,7 @@ class Tape:
 
     def launch(
         self,
-        kernel: Any,
+        program: Program,
         arguments: tuple[Any, ...],
         keywords: Mapping[str, Any],
         grid: tuple[int, ...] | None,
@@ -188,9 +189,9 @@ class Tape:
         """Note a launch that writes through the parameters `written`; through any where that is None.
 
         With `by_address` it may read and write all memory whose address host code was told, too. `problem` says why
-        the interpreter cannot execute it.
+        it cannot be executed.
         """
-        refs: dict[str, list[Ref]] = {}
+        kernel, refs = program.kernel, dict[str, list[Ref]]()
         names = [*kernel.arg_names, *(f"#{number}" for number in range(len(arguments)))]
         problem = problem or ("" if grid else f"{kernel.__name__} is launched without a grid")
 
@@ -217,7 +218,7 @@ class Tape:
             return
         for memory in writes:
             memory.drawn |= any(one.drawn for one in every)
-        self.add(Launched(kernel, args, kwargs, grid or (), place, tuple(every), tuple(writes), measured))
+        self.add(Launched(program, args, kwargs, grid or (), place, tuple(every), tuple(writes), measured))
 
     def _ref(self, tensor: torch.Tensor) -> Ref:
         return self.memories.ref(tensor, self.mode)

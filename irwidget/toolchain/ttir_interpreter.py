@@ -1,0 +1,487 @@
+"""Execute a kernel on the CPU: its TTIR, program by program, on the memory of this process.
+
+TTIR is what is compiled for a GPU, so its types and its constants are those of the compiled kernel, whatever Python's
+would be. Each function becomes a list of steps, each of which reads and writes numbered places; arrays are NumPy's.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from irwidget.toolchain.ttir_library import library_function
+from irwidget.toolchain.ttir_memory import Descriptor, Memory, Watch, in_memory
+from irwidget.toolchain.ttir_numbers import Poison, constant, elementwise, from_bits, rounded, to_bits
+from irwidget.toolchain.ttir_program import Block, Function, NotRead, Operation, Type, functions
+from irwidget.toolchain.ttir_tensors import number, on_tensors
+
+Places = list[Any]
+"""The values of a function that runs, by number."""
+Step = Callable[[Places], object]
+
+
+class _NotAtOnce(Exception):
+    """A function of single elements decides by one, so that many cannot be computed at once."""
+
+
+@dataclass
+class _Region:
+    """Blocks that can run."""
+
+    blocks: list[_Block] = field(default_factory=list["_Block"])
+
+    def run(self, places: Places) -> tuple[str, list[Any]]:
+        """The name of the operation that ends it, and its operands."""
+        block = self.blocks[0]
+        while True:
+            for step in block.steps:
+                step(places)
+            following = block.ends(places)
+            if isinstance(following, tuple):
+                return following
+            block = following
+
+
+@dataclass
+class _Block:
+    arguments: list[int]
+    steps: list[Step] = field(default_factory=list[Step])
+    ends: Callable[[Places], Any] = lambda _: ("", [])
+
+
+@dataclass
+class _Callable:
+    """A function that can run."""
+
+    arguments: list[int]
+    template: Places
+    """What its places begin with: constants."""
+    body: _Region = field(default_factory=_Region)
+
+    def __call__(self, *given: Any) -> list[Any]:
+        places = self.template.copy()
+        for place, value in zip(self.arguments, given, strict=True):
+            places[place] = value
+        return self.body.run(places)[1]
+
+
+class Kernel:
+    """A kernel that can be executed.
+
+    Raises NotImplementedError where it does what is not executed: assembly, a library's functions for a GPU.
+    """
+
+    def __init__(self, ttir: str) -> None:
+        self._functions = functions(ttir)
+        self._made: dict[str, _Callable] = {}
+        self.name = next(iter(self._functions))
+        self.parameters = [kind for _, kind in self._functions[self.name].arguments]
+        self.program = (0, 0, 0)
+        """Which program of the grid runs."""
+        self.grid = (1, 1, 1)
+        self.poison = Poison()
+        self.memory = Memory(None)
+
+    def run(self, arguments: Sequence[Any], grid: Sequence[int], watch: Watch | None, poison: Poison) -> None:
+        """Execute all programs of a grid, one after the other; `watch` is told of each access to memory.
+
+        `arguments` are as Python has them: numbers, addresses, and of a descriptor its address, shape, strides in
+        elements, and whether NaN is around it.
+        """
+        x, y, z = (*grid, 1, 1, 1)[:3]
+        self.grid, self.poison, self.memory = (x, y, z), poison, Memory(watch)
+        self._made = {}
+        kernel = self.function(self.name)
+        values = [_argument(value, kind) for value, kind in zip(arguments, self.parameters, strict=True)]
+        with np.errstate(all="ignore"):
+            for self.program in itertools.product(range(x), range(y), range(z)):
+                kernel(*values)
+
+    def function(self, name: str) -> _Callable:
+        """A function of the module, made when it is called first. Raises NotImplementedError."""
+        if name not in self._made:
+            if name not in self._functions:
+                raise NotRead(f"there is no function {name}")
+            _Compiled(self, self._functions[name]).into(self._made)
+        return self._made[name]
+
+
+def _argument(value: Any, kind: Type) -> Any:
+    """An argument of a launch as its parameter has it."""
+    if kind.element == "desc":
+        base, shape, strides, nan = value
+        assert kind.to is not None
+        return Descriptor(base, tuple(shape), tuple(strides), kind.shape, kind.to, nan)
+    if kind.element == "ptr":
+        return np.array(value, dtype=np.uint64)
+    if kind.is_float:
+        return rounded(np.array(float(value)), kind)
+    number = int(value) % (1 << kind.bits)
+    return from_bits(np.array(number, dtype=kind.bits_dtype), kind)
+
+
+class _Compiled:
+    """Makes steps of the operations of one function."""
+
+    def __init__(self, kernel: Kernel, function: Function) -> None:
+        self._kernel = kernel
+        self._function = function
+        self._numbers: dict[str, int] = {}
+        self._template: Places = []
+        self._used = set(_operands(function.blocks))
+
+    def into(self, made: dict[str, _Callable]) -> None:
+        arguments = self._new([name for name, _ in self._function.arguments])
+        made[self._function.name] = found = _Callable(arguments, self._template)
+        found.body = self._region(self._function.blocks)
+
+    def _new(self, names: Sequence[str]) -> list[int]:
+        """The places of what is defined; regions side by side have the same names for other values."""
+        for name in names:
+            self._numbers[name] = len(self._template)
+            self._template.append(None)
+        return self._many(names)
+
+    def _many(self, names: Sequence[str]) -> list[int]:
+        return [self._numbers[name] for name in names]
+
+    def _region(self, blocks: Sequence[Block]) -> _Region:
+        made = _Region([_Block(self._new(block.arguments)) for block in blocks])
+        by_name = {block.name: one for block, one in zip(blocks, made.blocks, strict=True)}
+        reached = {blocks[0].name}
+        for block, one in zip(blocks, made.blocks, strict=True):
+            if block.name not in reached:  # the rest of a function, after `return`
+                continue
+            for op in block.operations:
+                if op.name.startswith("cf."):
+                    reached.update(name for name, _ in op.places)
+                    one.ends = self._branch(op, by_name)
+                elif op.name.endswith((".return", ".yield", ".condition")):
+                    one.ends = self._ending(op)
+                elif (step := self._step(op)) is not None:
+                    one.steps.append(step)
+        return made
+
+    def _ending(self, op: Operation) -> Callable[[Places], Any]:
+        name, given = op.name, self._many(op.operands)
+        return lambda places: (name, [places[one] for one in given])
+
+    def _branch(self, op: Operation, blocks: dict[str, _Block]) -> Callable[[Places], Any]:
+        ways = [(blocks[name], self._many(given)) for name, given in op.places]
+        condition = self._numbers[op.operands[0]] if op.operands else -1
+
+        def branch(places: Places) -> _Block:
+            block, given = ways[0 if condition < 0 or _decided(places[condition]) else 1]
+            values = [places[one] for one in given]
+            for place, value in zip(block.arguments, values, strict=True):
+                places[place] = value
+            return block
+
+        return branch
+
+    def _step(self, op: Operation) -> Step | None:
+        """What executes an operation; None for one that needs nothing done."""
+        if op.name in ("ttg.barrier", "gpu.barrier"):
+            return None
+        if op.name == "arith.constant":
+            self._template[self._new(op.results)[0]] = constant(op.text, op.made[0])
+            return None
+        if op.name == "ub.poison":
+            return self._poison(op)
+        special = {
+            "scf.for": self._loop,
+            "scf.while": self._while,
+            "scf.if": self._if,
+            "tt.call": self._call,
+            "tt.reduce": self._reduce,
+            "tt.scan": self._scan,
+            "tt.map_elementwise": self._map,
+        }
+        if op.name in special:
+            return special[op.name](op)
+        return self._plain(op, self._compute(op))
+
+    def _plain(self, op: Operation, compute: Callable[..., Any]) -> Step:
+        """A step that computes results of operands."""
+        given, results = self._many(op.operands), self._new(op.results)
+        if len(results) == 1:
+            (result,) = results
+            if len(given) == 2:
+                one, other = given
+
+                def of_two(places: Places) -> None:
+                    places[result] = compute(places[one], places[other])
+
+                return of_two
+
+            def of_any(places: Places) -> None:
+                places[result] = compute(*[places[one] for one in given])
+
+            return of_any
+
+        def step(places: Places) -> None:
+            made = compute(*[places[one] for one in given])
+            for place, value in zip(results, made or (), strict=True):
+                places[place] = value
+
+        return step
+
+    def _compute(self, op: Operation) -> Callable[..., Any]:
+        kernel = self._kernel
+        for found in (elementwise(op, kernel.poison), on_tensors(op, kernel.poison), in_memory(op, kernel.memory)):
+            if found is not None:
+                return found
+        match op.name:
+            case "tt.get_program_id":
+                axis = _axis(op)
+                return lambda: np.array(kernel.program[axis], dtype=np.int32)
+            case "tt.get_num_programs":
+                axis = _axis(op)
+                return lambda: np.array(kernel.grid[axis], dtype=np.int32)
+            case "tt.print":
+                return self._print(op)
+            case "tt.assert":
+                return _asserting(op)
+            case "llvm.intr.assume":
+                return _assuming
+            case _:
+                return _refused(op)
+
+    def _poison(self, op: Operation) -> Step | None:
+        (place,), kind, poison = self._new(op.results), op.made[0], self._kernel.poison
+        if kind.element != "desc":
+            self._template[place] = np.broadcast_to(poison.value(kind), kind.shape)
+        if op.results[0] not in self._used:
+            return None
+
+        def meet(_: Places) -> None:
+            poison.met["a variable that has no value yet"] = None
+
+        return meet
+
+    # --- control flow
+
+    def _loop(self, op: Operation) -> Step:
+        low, high, by, *first = self._many(op.operands)
+        body, results = self._region(op.regions[0]), self._new(op.results)
+        variable, *carried = body.blocks[0].arguments
+        kind, without_sign = op.types[0], op.text == "unsigned"
+
+        def loop(places: Places) -> None:
+            begin, end, step = (int(places[one]) for one in (low, high, by))
+            if without_sign:
+                begin, end, step = (one % (1 << kind.bits) for one in (begin, end, step))
+            if step <= 0:
+                raise NotImplementedError(f"a loop in steps of {step} has no end")
+            values = [places[one] for one in first]
+            dtype = kind.bits_dtype if without_sign else kind.dtype
+            for at in range(begin, end, step):
+                places[variable] = np.array(at, dtype=dtype).view(kind.dtype)
+                for place, value in zip(carried, values, strict=True):
+                    places[place] = value
+                values = body.run(places)[1]
+            for place, value in zip(results, values, strict=True):
+                places[place] = value
+
+        return loop
+
+    def _while(self, op: Operation) -> Step:
+        first, results = self._many(op.operands), self._new(op.results)
+        before, after = (self._region(one) for one in op.regions)
+        carried, handed = before.blocks[0].arguments, after.blocks[0].arguments
+
+        def repeat(places: Places) -> None:
+            values = [places[one] for one in first]
+            while True:
+                for place, value in zip(carried, values, strict=True):
+                    places[place] = value
+                condition, *values = before.run(places)[1]
+                if not _decided(condition):
+                    break
+                for place, value in zip(handed, values, strict=True):
+                    places[place] = value
+                values = after.run(places)[1]
+            for place, value in zip(results, values, strict=True):
+                places[place] = value
+
+        return repeat
+
+    def _if(self, op: Operation) -> Step:
+        condition, results = self._numbers[op.operands[0]], self._new(op.results)
+        ways = [self._region(one) for one in op.regions]
+
+        def choose(places: Places) -> None:
+            way = 0 if _decided(places[condition]) else 1
+            if way < len(ways):
+                for place, value in zip(results, ways[way].run(places)[1], strict=True):
+                    places[place] = value
+
+        return choose
+
+    def _call(self, op: Operation) -> Step:
+        match = re.match(r'\s*@("[^"]*"|[^(]+)\(', op.text)
+        if match is None:
+            raise NotRead(f"the call {op.text[:60]} is not understood")
+        name, kernel = match[1].strip('"'), self._kernel
+        return self._plain(op, lambda *given: _one_or_all(kernel.function(name)(*given)))
+
+    # --- functions of elements
+
+    def _combining(self, op: Operation) -> Callable[..., list[Any]]:
+        """What an operation combines elements with: the places, those before, those after."""
+        region = self._region(op.regions[0])
+        arguments = region.blocks[0].arguments
+
+        def at_once(places: Places, given: Sequence[Any]) -> list[Any]:
+            for place, value in zip(arguments, given, strict=True):
+                places[place] = value
+            return region.run(places)[1]
+
+        def combine(places: Places, *sides: Sequence[Any]) -> list[Any]:
+            given = [value for side in sides for value in side]
+            shape = np.broadcast_shapes(*(value.shape for value in given))
+            try:
+                return [one if one.shape == shape else np.broadcast_to(one, shape) for one in at_once(places, given)]
+            except _NotAtOnce:
+                wide = [np.broadcast_to(value, shape) for value in given]
+                each = [at_once(places, [np.asarray(value[one]) for value in wide]) for one in np.ndindex(shape)]
+                return [np.array(values).reshape(shape) for values in zip(*each, strict=True)]
+
+        return combine
+
+    def _reduce(self, op: Operation) -> Step:
+        given, results, axis = self._many(op.operands), self._new(op.results), number(op, "axis")
+        combine = self._combining(op)
+
+        def reduce(places: Places) -> None:
+            values = [np.moveaxis(places[one], axis, 0) for one in given]
+            while (count := len(values[0])) > 1:
+                left = [value[0 : count - count % 2 : 2] for value in values]
+                right = [value[1::2] for value in values]
+                rest = [value[count - count % 2 :] for value in values]
+                made = combine(places, left, right)
+                values = [np.concatenate([one, other]) for one, other in zip(made, rest, strict=True)]
+            for place, value in zip(results, values, strict=True):
+                places[place] = value[0]
+
+        return reduce
+
+    def _scan(self, op: Operation) -> Step:
+        given, results, axis = self._many(op.operands), self._new(op.results), number(op, "axis")
+        way = -1 if "reverse = true" in op.text else 1
+        combine = self._combining(op)
+
+        def scan(places: Places) -> None:
+            values = [np.moveaxis(places[one], axis, 0)[::way] for one in given]
+            made = [np.array(value) for value in values]
+            before: list[Any] = [value[0] for value in values]
+            for at in range(1, len(values[0])):
+                before = combine(places, before, [value[at] for value in values])
+                for one, value in zip(made, before, strict=True):
+                    one[at] = value
+            for place, value in zip(results, made, strict=True):
+                places[place] = np.moveaxis(value[::way], 0, axis)
+
+        return scan
+
+    def _map(self, op: Operation) -> Step:
+        if number(op, "pack") != 1:
+            raise NotImplementedError("tl.map_elementwise of several elements is not executed")
+        given, results, combine = self._many(op.operands), self._new(op.results), self._combining(op)
+
+        def step(places: Places) -> None:
+            for place, value in zip(results, combine(places, [places[one] for one in given]), strict=True):
+                places[place] = value
+
+        return step
+
+    # --- what is said
+
+    def _print(self, op: Operation) -> Callable[..., Any]:
+        match = re.match(r'\s*"((?:[^"\\]|\\.)*)"', op.text)
+        prefix, in_hex = match[1] if match else "", "hex = true" in op.text
+        kernel, kinds = self._kernel, op.types
+        signs = re.search(r"isSigned = array<i32: ([^>]*)>", op.text)
+        without = [one.strip() == "0" for one in signs[1].split(",")] if signs else []
+
+        def show(*given: Any) -> None:
+            for value, kind, plain in zip(given, kinds, without, strict=True):
+                bits = kind.is_integer and kind.bits > 1 and plain
+                shown = to_bits(value, kind) if in_hex or bits else value
+                text = np.vectorize(lambda one: f"0x{int(one):02x}", otypes=[object])(shown) if in_hex else shown
+                print(f"{kernel.program}{prefix}{text}")
+            if not given:
+                print(f"{kernel.program}{prefix}")
+
+        return show
+
+
+def _operands(blocks: Sequence[Block]) -> Iterator[str]:
+    """The names that operations use."""
+    for op in (op for block in blocks for op in block.operations):
+        yield from op.operands
+        for _, given in op.places:
+            yield from given
+        for region in op.regions:
+            yield from _operands(region)
+
+
+def _axis(op: Operation) -> int:
+    match = re.match(r"\s*([xyz])", op.text)
+    return "xyz".index(match[1]) if match else 0
+
+
+def _decided(condition: Any) -> bool:
+    """A condition as Python has it. Raises _NotAtOnce for those of many elements."""
+    if np.ndim(condition):
+        raise _NotAtOnce
+    return bool(condition)
+
+
+def _one_or_all(values: list[Any]) -> Any:
+    return values[0] if len(values) == 1 else values
+
+
+def _asserting(op: Operation) -> Callable[..., Any]:
+    match = re.search(r'"((?:[^"\\]|\\.)*)"', op.text)
+    message = match[1] if match else ""
+
+    def check(condition: Any) -> None:
+        if not np.all(condition):
+            raise AssertionError(message)
+
+    return check
+
+
+def _assuming(condition: Any) -> None:
+    if not np.all(condition):
+        raise NotImplementedError("what tl.assume says is not so")
+
+
+def _refused(op: Operation) -> Callable[..., Any]:
+    """What raises NotImplementedError where an operation would be executed that nothing here executes."""
+    quoted = re.findall(r'"((?:[^"\\]|\\.)*)"', op.text)
+    if op.name == "tt.elementwise_inline_asm":
+        if quoted and quoted[0].startswith("griddepcontrol."):  # launches are executed one after the other
+            return lambda: np.array(0, dtype=np.int32)
+        return _refusing("inline assembly is not executed")
+    if op.name == "tt.extern_elementwise":
+        symbol = re.search(r'symbol = "([^"]*)"', op.text)
+        name = symbol[1] if symbol else op.name
+        found = library_function(name, op.types, op.made[0])
+        return found or _refusing(f"{name} is not executed: a library's for a GPU")
+    return _refusing(f"{op.name} is not executed")
+
+
+def _refusing(reason: str) -> Callable[..., Any]:
+    """What raises NotImplementedError when it is reached."""
+
+    def refuse(*_: Any) -> None:
+        raise NotImplementedError(reason)
+
+    return refuse
