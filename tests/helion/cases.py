@@ -528,6 +528,7 @@ CASES += [
     Case("gather", idioms.rotary, lambda: (randn(20, 32), randn(20, 16), randn(16, 20).T.contiguous()), eager_rotary),
     Case("views", idioms.split_join, lambda: (randn(20, 32),), lambda x: x.view(20, 16, 2).flip(2).reshape(20, 32)),
     Case("views", idioms.strided_slices, lambda: (randn(20, 32),), eager_slices),
+    Case("gather", idioms.crosswise, lambda: (randn(3, 8, 9),), lambda x: x[:, :7:2, :8]),
     Case("sum", idioms.arg_reductions, lambda: (randn(20, 33),), lambda x: (x.argmax(1), x.amin(1))),
     Case("control flow", idioms.while_halving, lambda: (randn(50), 3), lambda x, n: x * 0.5**n),
     Case("control flow", idioms.static_unrolled, lambda: (randn(50, 4),), lambda x: x @ torch.arange(1.0, 5.0)),

@@ -173,6 +173,15 @@ def strided_slices(x: torch.Tensor) -> torch.Tensor:
 
 
 @helion.kernel()
+def crosswise(x: torch.Tensor) -> torch.Tensor:
+    """Several index tensors of one dim each: all rows of the one with all columns of the other."""
+    out = torch.empty([x.size(0), 4, 8], dtype=x.dtype, device=x.device)
+    for b in hl.grid(x.size(0)):
+        out[b, :, :] = x[b, hl.arange(4) * 2, hl.arange(8)]
+    return out
+
+
+@helion.kernel()
 def arg_reductions(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     rows, _n = x.size()
     top = torch.empty([rows], dtype=torch.int64, device=x.device)
