@@ -144,14 +144,35 @@ def _verdict(
 
 
 def _of_one_tile(binding: Binding) -> bool:
-    """Whether lanes of one tile of several of a top-level loop are taken together, and not added up by atomics."""
-    targets = {private.target_name(node.target) for info in binding.graphs for node in info.graph.nodes}
-    if any(target.startswith("atomic_") for target in targets):
-        return False
+    """Whether lanes of one tile of several of a top-level loop are taken together, and not added up by atomics.
+
+    Those that are taken with each other, pair by pair, are so with atomics, too.
+    """
+    nodes = [node for info in binding.graphs for node in info.graph.nodes]
     with binding.entered():
         cut = {block for blocks in binding.device_ir.grid_block_ids for block in blocks if _is_cut(binding, block)}
-        nodes = [node for info in binding.graphs for node in info.graph.nodes if _name(node) in _TOGETHER]
-        return any(cut & (_blocks(binding, node.all_input_nodes) - _blocks(binding, [node])) for node in nodes)
+        if any(cut & _paired(binding, node) for node in nodes):
+            return True
+        if any(private.target_name(node.target).startswith("atomic_") for node in nodes):
+            return False
+        over = [node for node in nodes if _name(node) in _TOGETHER]
+        return any(cut & (_blocks(binding, node.all_input_nodes) - _blocks(binding, [node])) for node in over)
+
+
+def _paired(binding: Binding, node: Any) -> set[int]:
+    """The blocks whose lanes a node takes with each other: of two dims of a tile, or of two positions in memory."""
+    value = node.meta.get("val")
+    dims = [list(tile.shape) for tile in _tensors(value)]
+    if len(node.args) > 1 and isinstance(
+        node.args[1], (list, tuple)
+    ):  # index tensors of one dim are taken as an outer product
+        fakes = [one.meta.get("val") for one in node.args[1] if isinstance(one, torch.fx.Node)]
+        dims.append([fake.shape[0] for fake in fakes if isinstance(fake, torch.Tensor) and fake.ndim == 1])
+    found = set[int]()
+    for sizes in dims:
+        blocks = [private.block_behind(binding.env, size) for size in sizes]
+        found |= {block for block in blocks if block is not None and blocks.count(block) > 1}
+    return found
 
 
 def _name(node: Any) -> str:

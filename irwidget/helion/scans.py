@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import torch
+from torch.fx.node import map_arg
+
 from irwidget.errors import UnsupportedError
+from irwidget.helion.aten import restored_arguments
 from irwidget.helion.bindings import ir, scf, tensor
 from irwidget.helion.control import as_type
 from irwidget.helion.handlers import register_handler
+from irwidget.private_torch import OpOverload
 
 if TYPE_CHECKING:
     from irwidget.helion.emitter import Emitter
 
 
-def _inputs(emitter: Emitter, node: Any) -> list[ir.Value]:
+def _items(node: Any) -> list[Any]:
     operand = node.args[1]
-    items = list(operand) if isinstance(operand, (list, tuple)) else [operand]
-    return [emitter.tensor(item) for item in items]
+    return list(operand) if isinstance(operand, (list, tuple)) else [operand]
+
+
+def _inputs(emitter: Emitter, node: Any) -> list[ir.Value]:
+    return [emitter.tensor(item) for item in _items(node)]
 
 
 def _slice_at(emitter: Emitter, value: ir.Value, dim: int, position: Any) -> ir.Value:
@@ -40,11 +50,35 @@ def _put_at(emitter: Emitter, value: ir.Value, into: ir.Value, dim: int, positio
 
 def _combine(emitter: Emitter, node: Any, left: list[ir.Value], right: list[ir.Value]) -> list[ir.Value]:
     info = emitter.binding.infos[node.args[0]]
-    outputs = emitter.run_graph(info, [*left, *right])
+    with _typed(info.graph, [item.meta["val"].dtype for item in _items(node)] * 2):
+        outputs = emitter.run_graph(info, [*left, *right])
     flat: list[Any] = []
     for output in outputs:
         flat += output if isinstance(output, (list, tuple)) else [output]
     return [as_type(emitter, output, like.type) for output, like in zip(flat, left, strict=True)]
+
+
+@contextlib.contextmanager
+def _typed(graph: torch.fx.Graph, dtypes: Sequence[torch.dtype]) -> Generator[None]:
+    """Meanwhile, the nodes of a combine function have the dtypes that its arguments have.
+
+    Helion traces that of a scan with each tensor's dtype twice in a row, where its
+    arguments are all of the left and then all of the right.
+    """
+    said = {node: node.meta.get("val") for node in graph.nodes}
+    given = dict(zip(graph.find_nodes(op="placeholder"), dtypes, strict=True))
+    try:
+        if any(said[node].dtype != dtype for node, dtype in given.items()):
+            for node in graph.nodes:
+                if node in given:
+                    node.meta["val"] = said[node].to(given[node])
+                elif isinstance(node.target, OpOverload):
+                    args, kwargs = map_arg(restored_arguments(node), lambda one: one.meta["val"])
+                    node.meta["val"] = node.target(*args, **kwargs)
+        yield
+    finally:
+        for node, value in said.items():
+            node.meta["val"] = value
 
 
 def _dim(node: Any, rank: int, position: int = 2) -> int:

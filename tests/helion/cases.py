@@ -475,6 +475,12 @@ def eager_grpo(logits: Any, ids: Any, temperature: float) -> Any:
     return scaled.log_softmax(-1).gather(-1, ids[..., None])[..., 0], scaled.logsumexp(-1)
 
 
+def eager_slices(x: Any) -> Any:
+    out = x[:, 2:6] + x[:, 8:16:2] + x[:, -1:]
+    out[:, 1:4:2] = x[:, 3:10:6] * 2
+    return out
+
+
 CASES += [
     Case(
         "closures",
@@ -521,7 +527,8 @@ CASES += [
     Case("grouped GEMM", idioms.moe_matmul, moe_inputs, eager_moe, tolerance=1e-4),
     Case("gather", idioms.rotary, lambda: (randn(20, 32), randn(20, 16), randn(16, 20).T.contiguous()), eager_rotary),
     Case("views", idioms.split_join, lambda: (randn(20, 32),), lambda x: x.view(20, 16, 2).flip(2).reshape(20, 32)),
-    Case("views", idioms.strided_slices, lambda: (randn(20, 32),), lambda x: x[:, 2:6] + x[:, 8:16:2] + x[:, -1:]),
+    Case("views", idioms.strided_slices, lambda: (randn(20, 32),), eager_slices),
+    Case("gather", idioms.crosswise, lambda: (randn(3, 8, 9),), lambda x: x[:, :7:2, :8]),
     Case("sum", idioms.arg_reductions, lambda: (randn(20, 33),), lambda x: (x.argmax(1), x.amin(1))),
     Case("control flow", idioms.while_halving, lambda: (randn(50), 3), lambda x, n: x * 0.5**n),
     Case("control flow", idioms.static_unrolled, lambda: (randn(50, 4),), lambda x: x @ torch.arange(1.0, 5.0)),

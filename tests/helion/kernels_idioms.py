@@ -167,6 +167,17 @@ def strided_slices(x: torch.Tensor) -> torch.Tensor:
     out = torch.empty([rows, 4], dtype=x.dtype, device=x.device)
     for tile in hl.tile(rows):
         out[tile, :] = x[tile, 2:6] + x[tile, 8:16:2] + x[tile, -1][:, None]
+        pair = tile.index ^ 1
+        out[pair, 1:4:2] = x[pair, 3:10:6] * 2
+    return out
+
+
+@helion.kernel()
+def crosswise(x: torch.Tensor) -> torch.Tensor:
+    """Several index tensors of one dim each: all rows of the one with all columns of the other."""
+    out = torch.empty([x.size(0), 4, 8], dtype=x.dtype, device=x.device)
+    for b in hl.grid(x.size(0)):
+        out[b, :, :] = x[b, hl.arange(4) * 2, hl.arange(8)]
     return out
 
 

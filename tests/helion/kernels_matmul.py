@@ -363,7 +363,7 @@ def segment_sum(ids: torch.Tensor, data: torch.Tensor, segments: int) -> torch.T
         values = data[rows, columns]
         which = ids[rows]
         following = hl.load(ids, [rows.index + 1], extra_mask=rows.index < count - 1)
-        tuple_in = (values, which.float().unsqueeze(1).expand_as(values))
+        tuple_in = (values, which.unsqueeze(1).expand_as(values))
         scanned, _ = hl.associative_scan(_segment_combine, tuple_in, dim=0)
         last = (which != following) | (rows.index % rows.block_size == rows.block_size - 1) | (rows.index == count - 1)
         hl.atomic_add(out, [which, columns], torch.where(last.unsqueeze(1), scanned, 0.0))

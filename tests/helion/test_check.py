@@ -49,6 +49,15 @@ def of_a_tile(x: torch.Tensor) -> torch.Tensor:
     return out
 
 
+@helion.kernel()
+def added_in_pairs(x: torch.Tensor, rows: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
+    """Two index tensors of one dim are taken with each other, of a tile as of everything."""
+    out = torch.zeros([4, 4], dtype=x.dtype, device=x.device)
+    for tile in hl.tile(x.size(0)):
+        hl.atomic_add(out, [rows[tile], columns[tile]], x[tile])
+    return out
+
+
 def test_what_cannot_be_compared_says_why():
     meta = torch.empty(8, 8, device="meta")
     assert "meta tensors" in lower(pw.add, meta, meta, to="helion_mlir", check=True).check.reason
@@ -57,6 +66,12 @@ def test_what_cannot_be_compared_says_why():
     assert "depends on its tiles" in low.check.reason
     for sizes, state in (([8, 8], "not checked"), ([8, 32], "equal")):  # of one tile of several, or of the only one
         low = lower(of_a_tile, X, to="helion_mlir", check=True, config={"block_sizes": sizes})
+        assert low.check.state == state
+    places = torch.arange(20) % 4
+    for sizes, state in (([8], "not checked"), ([32], "equal")):
+        low = lower(
+            added_in_pairs, X[:, 0], places, places, to="helion_mlir", check=True, config={"block_sizes": sizes}
+        )
         assert low.check.state == state
     text = lower(pw.add, X, X, to="helion_triton", check=True)
     assert text.check.reason == "helion_triton of a kernel is not executed"
