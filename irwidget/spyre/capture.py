@@ -54,6 +54,14 @@ class CapturedGraph:
     mutated: tuple[str, ...] = ()
     """Placeholders that the function writes into; their new values are the last outputs of the graph, in this order."""
 
+    @property
+    def strides(self) -> tuple[tuple[int, ...] | None, ...]:
+        """The strides of each result as the function makes it; None of what is no tensor."""
+        (values,) = next(n.args for n in self.graph.graph.nodes if n.op == "output")
+        returned = list(values)[: len(values) - len(self.mutated)]  # pyright: ignore[reportArgumentType]
+        made = [one.meta.get("val") if isinstance(one, torch.fx.Node) else None for one in returned]
+        return tuple(tuple(one.stride()) if isinstance(one, torch.Tensor) else None for one in made)
+
 
 class _Annotate(TorchFunctionMode):
     """Write the user's line and the active hints on every node."""
@@ -394,13 +402,47 @@ def decompose(captured: CapturedGraph, options: SpyreSwitches) -> torch.fx.Graph
 
 
 class _Stepper(torch.fx.Interpreter):
-    """Remembers which node it is at, for the place of an error."""
+    """Remembers which node it is at, for the place of an error, and what the function knows of its strides."""
 
     line: tuple[str, int] = ("", 0)
+    written: Any = None
+    """The first operand of the node as the function as written has it."""
 
     def run_node(self, n: torch.fx.Node) -> Any:
         self.line = (n.meta.get("custom") or {}).get("line", ("", 0))
+        self.written = n.all_input_nodes[0].meta.get("val") if n.all_input_nodes else None
         return super().run_node(n)
+
+    def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A view of what has other strides here than in the function, because it is made otherwise, is of a copy."""
+        if target is torch.ops.aten.as_strided.default:
+            return super().call_function(target, (_laid_out(args[0], self.written), *args[1:]), kwargs)
+        if target not in _VIEWS:
+            return super().call_function(target, args, kwargs)
+        try:
+            return super().call_function(target, args, kwargs)
+        except (RuntimeError, ValueError):
+            with fx_traceback.annotate({"origin": "view"}):
+                copied = args[0].clone(memory_format=torch.contiguous_format)
+            return super().call_function(target, (copied, *args[1:]), kwargs)
+
+
+_VIEWS = (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default, torch.ops.aten.view.dtype)
+
+
+def _laid_out(value: torch.Tensor, as_written: Any) -> torch.Tensor:
+    """`value` with the strides that the function has it in."""
+    if not isinstance(as_written, torch.Tensor) or as_written.stride() == value.stride():
+        return value
+    order = sorted(range(value.dim()), key=lambda d: -as_written.stride(d))
+    made = value.permute(order).clone(memory_format=torch.contiguous_format)
+    made = made.permute(sorted(range(value.dim()), key=order.__getitem__))
+    if made.stride() != as_written.stride() or as_written.storage_offset():
+        raise UnsupportedError(
+            "Spyre backend does not support: as_strided of a part of a tensor whose strides are"
+            f" {list(value.stride())} here and {list(as_written.stride())} in PyTorch. Use slices and reshape."
+        )
+    return made
 
 
 def _fake_mode(captured: CapturedGraph) -> FakeTensorMode:

@@ -36,6 +36,12 @@ def _index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
     return aten.index.Tensor(x, [None] * (dim % x.dim()) + [index])
 
 
+@decomposes("view.dtype")
+def _bits(x: Tensor, dtype: torch.dtype) -> Any:
+    """The device has its own formats: what the bytes of PyTorch's mean is known on the host."""
+    return NotImplemented if x.dtype == dtype else ops().bits(x, x.dtype, dtype)
+
+
 @decomposes("elu")
 def _elu(x: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Any:
     if scale != 1 or input_scale != 1:

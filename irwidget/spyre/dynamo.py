@@ -93,10 +93,10 @@ class _Graph:
 def _described(program: SpyreProgram) -> Any:
     """What the program returns of tensors without values: tensors without values."""
     outputs = [
-        torch.empty_strided(v.size, v.stride, dtype=getattr(torch, v.dtype), device="meta")
+        torch.empty_strided(v.size, stride or v.stride, dtype=getattr(torch, v.dtype), device="meta")
         if isinstance(v, BufferView)
         else v
-        for v in program.graph.outputs
+        for v, stride in zip(program.graph.outputs, program.graph.strides, strict=True)
     ]
     return private_torch.pytree.tree_unflatten(outputs, program.output_tree)
 

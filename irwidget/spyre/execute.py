@@ -91,7 +91,10 @@ class _Run:
                 self._host(step)
             else:
                 self._kernel(step)
-        outputs = [self._load(view) if isinstance(view, BufferView) else view for view in self.graph.outputs]
+        outputs = [
+            self._load(view, stride=stride) if isinstance(view, BufferView) else view
+            for view, stride in zip(self.graph.outputs, self.graph.strides, strict=True)
+        ]
         with torch.no_grad():
             for name in self.graph.mutated:
                 buffer = self.graph.buffers[name]
@@ -152,8 +155,8 @@ class _Run:
             f"the copy of {buffer.name} to the device",
         )
 
-    def _load(self, view: BufferView, exact: bool = False) -> torch.Tensor:
-        """Copy a view of a device tensor back to the host."""
+    def _load(self, view: BufferView, exact: bool = False, stride: tuple[int, ...] | None = None) -> torch.Tensor:
+        """Copy a view of a device tensor back to the host, with its strides or those."""
         buffer = self.graph.buffers[view.buffer]
         space = self.memory.tensors[view.buffer]
         what = f"the copy of {buffer.name} to the host"
@@ -167,9 +170,10 @@ class _Run:
         dtype = getattr(torch, view.dtype)
         if exact and dtype in (torch.float16, torch.bfloat16):
             dtype = torch.float32
+        stride = view.stride if stride is None else stride
         out = (
-            torch.empty_strided(view.size, view.stride, dtype=dtype)
-            if 0 not in view.stride
+            torch.empty_strided(view.size, stride, dtype=dtype)
+            if 0 not in stride
             else torch.empty(view.size, dtype=dtype)
         )
         return out.copy_(made)

@@ -210,6 +210,8 @@ def _external(step: HostCall, graph: Graph) -> list[str]:
 
 
 def _callee(call: External) -> str:
+    if call.name == "bits":
+        return "torch.ops.aten.view.dtype"
     target = str(call.target)
     namespace, _, rest = target.partition(".")
     namespace = "spyre" if namespace == "irwidget_spyre" else namespace
@@ -217,7 +219,8 @@ def _callee(call: External) -> str:
 
 
 def _arguments(call: External, graph: Graph) -> str:
-    parts = [_argument(a, graph) for a in call.args]
+    given = (call.args[0], call.args[2]) if call.name == "bits" else call.args
+    parts = [_argument(a, graph) for a in given]
     parts += [f"{k}={_argument(v, graph)}" for k, v in call.kwargs.items()]
     return ", ".join(parts)
 

@@ -186,6 +186,8 @@ class Graph:
     """A View per tensor output; other outputs as they are."""
     mutated: tuple[str, ...] = ()
     """Inputs that the program writes into."""
+    strides: tuple[tuple[int, ...] | None, ...] = ()
+    """Of each output, the strides that the function gives it; its view here may have others."""
 
     def op(self, name: str) -> Op:
         return next(op for op in self.ops if op.name == name)

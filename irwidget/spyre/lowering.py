@@ -17,7 +17,7 @@ from irwidget.spyre.formats import cast_op, device_format, dtype_name
 from irwidget.spyre.inplace import WrittenPart, written_parts
 from irwidget.spyre.ir import Buffer, BufferView, Graph, Op, Read, blaming
 from irwidget.spyre.layout import device_layout
-from irwidget.spyre.opfuncs import FALLBACKS, POINTWISE, REDUCTIONS
+from irwidget.spyre.opfuncs import FALLBACKS, HOST_REASONS, POINTWISE, REDUCTIONS
 from irwidget.spyre.rewrites import custom
 from irwidget.spyre.tensorspec import Input
 
@@ -480,7 +480,7 @@ class _Lowering(LoopBuilder):
         """Of an op without a lowering: why upstream has nothing that runs, or nothing where it calls the CPU, too."""
         if torch.Tag.pointwise in getattr(node.target, "tags", ()) and not _integers(node):
             return "no OpFunc; upstream makes its kernel a stub that raises when it is run"
-        return ""
+        return HOST_REASONS.get(packet(node), "")
 
 
 def _integers(node: Node) -> bool:

@@ -68,6 +68,8 @@ FALLBACKS = frozenset(
     ]
 )
 """Ops that run on the host and cut the kernels."""
+HOST_REASONS = {"bits": "the bytes of a tensor are others in the formats of the device"}
+"""Why an op of ours runs on the host that upstream does not call there."""
 LX_ATEN_OPS = frozenset(["max", "amax", "sum", "exp", "sub", "mul", "mean", "add", "rsqrt"])
 """ATen names whose results may lie in the scratchpad by default."""
 MASK_CONSTANT = "samv-maskvalue"
