@@ -32,6 +32,7 @@ from irwidget.private_torch import (
 from irwidget.spyre.attention import fuse_attention
 from irwidget.spyre.decompositions import decomposition_table
 from irwidget.spyre.hints import active_hints, fresh_hints
+from irwidget.spyre.hostregions import gather_host_regions
 from irwidget.spyre.options import SpyreSwitches
 from irwidget.spyre.spyreops import register
 from irwidget.spyre.tensorspec import Input, TensorSpec, as_spec, check_input
@@ -91,11 +92,19 @@ class Replayed:
     line: tuple[str, int] = ("", 0)
     """The user's line of the node that was called last."""
 
-    def __init__(self, module: torch.fx.GraphModule) -> None:
-        self.module = module
+    def __init__(self, module: torch.fx.GraphModule, pairs: Sequence[int] = ()) -> None:
+        self.module, self.pairs = module, pairs
+        self.paired: list[int] = []
+        """The results that are complex, of those that the last call returned as pairs of real numbers."""
 
     def __call__(self, *args: Any) -> Any:
-        return _Replay(self).run(*args)
+        """Run it; the arguments numbered `pairs` are complex ones as pairs, as complex results are."""
+        given = [torch.view_as_complex(a) if i in self.pairs else a for i, a in enumerate(args)]
+        made, tree = pytree.tree_flatten(_Replay(self).run(*given))
+        self.paired = [i for i, one in enumerate(made) if isinstance(one, torch.Tensor) and one.is_complex()]
+        return pytree.tree_unflatten(
+            [torch.view_as_real(one.resolve_conj()) if i in self.paired else one for i, one in enumerate(made)], tree
+        )
 
 
 class _Replay(torch.fx.Interpreter):
@@ -341,7 +350,7 @@ def _drop_unused(captured: CapturedGraph) -> CapturedGraph:
     """Remove parameters that no node reads; the tensors of the call stay."""
     graph = captured.graph.graph
     for node in list(graph.nodes):
-        if "_assert_" in str(node.target) and not node.users:
+        if "_assert_tensor_metadata" in str(node.target) and not node.users:
             graph.erase_node(node)
     graph.eliminate_dead_code()
     nodes = [n for n in graph.nodes if n.op == "placeholder"]
@@ -398,6 +407,9 @@ def decompose(captured: CapturedGraph, options: SpyreSwitches) -> torch.fx.Graph
     for i, node in enumerate(n for n in made.graph.nodes if n.op == "placeholder"):
         node.name = node.target = captured.inputs[i].name
     made.recompile()
+    if options.host_for_refused:
+        with mode, torch.no_grad():
+            made = gather_host_regions(made)
     return made
 
 

@@ -58,6 +58,17 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
+class HostFunction:
+    """A branch or a body that a host op is given; its name is its text."""
+
+    name: str
+    function: Any
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
 class External:
     """What a CPU fallback runs: an operator, and arguments with tensors replaced by View objects."""
 

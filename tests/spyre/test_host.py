@@ -83,22 +83,6 @@ def test_what_only_the_host_can_do_is_right(function):
     equal_to_eager(function, half(8, 64), torch.tensor([1, 0, 3, 2]))
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda a: a.view(torch.int16),
-        lambda a: (a.float() * 2).view(torch.uint8),
-        lambda a: (a > 0).view(torch.int16),
-        lambda a: (a.view(torch.int16) & 0x7FFF).view(torch.float16),
-    ],
-)
-def test_a_view_as_another_dtype_has_the_bytes_of_pytorch(function):
-    given = half(4, 64)
-    program = compile(function, [given])
-    assert torch.equal(program.run(given), function(given))
-    assert "torch.ops.aten.view.dtype(" in program.host
-
-
 def test_what_is_refused_runs_on_the_host_where_that_is_asked_for():
     def variance(a):
         return torch.var(a, -1) + a.sum(-1)
