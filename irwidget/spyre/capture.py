@@ -32,6 +32,7 @@ from irwidget.private_torch import (
 from irwidget.spyre.attention import fuse_attention
 from irwidget.spyre.decompositions import decomposition_table
 from irwidget.spyre.hints import active_hints, fresh_hints
+from irwidget.spyre.hostregions import gather_host_regions
 from irwidget.spyre.options import SpyreSwitches
 from irwidget.spyre.spyreops import register
 from irwidget.spyre.tensorspec import Input, TensorSpec, as_spec, check_input
@@ -53,6 +54,14 @@ class CapturedGraph:
     fakes: tuple[torch.Tensor, ...] = ()
     mutated: tuple[str, ...] = ()
     """Placeholders that the function writes into; their new values are the last outputs of the graph, in this order."""
+
+    @property
+    def strides(self) -> tuple[tuple[int, ...] | None, ...]:
+        """The strides of each result as the function makes it; None of what is no tensor."""
+        (values,) = next(n.args for n in self.graph.graph.nodes if n.op == "output")
+        returned = list(values)[: len(values) - len(self.mutated)]  # pyright: ignore[reportArgumentType]
+        made = [one.meta.get("val") if isinstance(one, torch.fx.Node) else None for one in returned]
+        return tuple(tuple(one.stride()) if isinstance(one, torch.Tensor) else None for one in made)
 
 
 class _Annotate(TorchFunctionMode):
@@ -83,11 +92,19 @@ class Replayed:
     line: tuple[str, int] = ("", 0)
     """The user's line of the node that was called last."""
 
-    def __init__(self, module: torch.fx.GraphModule) -> None:
-        self.module = module
+    def __init__(self, module: torch.fx.GraphModule, pairs: Sequence[int] = ()) -> None:
+        self.module, self.pairs = module, pairs
+        self.paired: list[int] = []
+        """The results that are complex, of those that the last call returned as pairs of real numbers."""
 
     def __call__(self, *args: Any) -> Any:
-        return _Replay(self).run(*args)
+        """Run it; the arguments numbered `pairs` are complex ones as pairs, as complex results are."""
+        given = [torch.view_as_complex(a) if i in self.pairs else a for i, a in enumerate(args)]
+        made, tree = pytree.tree_flatten(_Replay(self).run(*given))
+        self.paired = [i for i, one in enumerate(made) if isinstance(one, torch.Tensor) and one.is_complex()]
+        return pytree.tree_unflatten(
+            [torch.view_as_real(one.resolve_conj()) if i in self.paired else one for i, one in enumerate(made)], tree
+        )
 
 
 class _Replay(torch.fx.Interpreter):
@@ -333,7 +350,7 @@ def _drop_unused(captured: CapturedGraph) -> CapturedGraph:
     """Remove parameters that no node reads; the tensors of the call stay."""
     graph = captured.graph.graph
     for node in list(graph.nodes):
-        if "_assert_" in str(node.target) and not node.users:
+        if "_assert_tensor_metadata" in str(node.target) and not node.users:
             graph.erase_node(node)
     graph.eliminate_dead_code()
     nodes = [n for n in graph.nodes if n.op == "placeholder"]
@@ -390,17 +407,54 @@ def decompose(captured: CapturedGraph, options: SpyreSwitches) -> torch.fx.Graph
     for i, node in enumerate(n for n in made.graph.nodes if n.op == "placeholder"):
         node.name = node.target = captured.inputs[i].name
     made.recompile()
+    if options.host_for_refused:
+        with mode, torch.no_grad():
+            made = gather_host_regions(made)
     return made
 
 
 class _Stepper(torch.fx.Interpreter):
-    """Remembers which node it is at, for the place of an error."""
+    """Remembers which node it is at, for the place of an error, and what the function knows of its strides."""
 
     line: tuple[str, int] = ("", 0)
+    written: Any = None
+    """The first operand of the node as the function as written has it."""
 
     def run_node(self, n: torch.fx.Node) -> Any:
         self.line = (n.meta.get("custom") or {}).get("line", ("", 0))
+        self.written = n.all_input_nodes[0].meta.get("val") if n.all_input_nodes else None
         return super().run_node(n)
+
+    def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A view of what has other strides here than in the function, because it is made otherwise, is of a copy."""
+        if target is torch.ops.aten.as_strided.default:
+            return super().call_function(target, (_laid_out(args[0], self.written), *args[1:]), kwargs)
+        if target not in _VIEWS:
+            return super().call_function(target, args, kwargs)
+        try:
+            return super().call_function(target, args, kwargs)
+        except (RuntimeError, ValueError):
+            with fx_traceback.annotate({"origin": "view"}):
+                copied = args[0].clone(memory_format=torch.contiguous_format)
+            return super().call_function(target, (copied, *args[1:]), kwargs)
+
+
+_VIEWS = (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default, torch.ops.aten.view.dtype)
+
+
+def _laid_out(value: torch.Tensor, as_written: Any) -> torch.Tensor:
+    """`value` with the strides that the function has it in."""
+    if not isinstance(as_written, torch.Tensor) or as_written.stride() == value.stride():
+        return value
+    order = sorted(range(value.dim()), key=lambda d: -as_written.stride(d))
+    made = value.permute(order).clone(memory_format=torch.contiguous_format)
+    made = made.permute(sorted(range(value.dim()), key=order.__getitem__))
+    if made.stride() != as_written.stride() or as_written.storage_offset():
+        raise UnsupportedError(
+            "Spyre backend does not support: as_strided of a part of a tensor whose strides are"
+            f" {list(value.stride())} here and {list(as_written.stride())} in PyTorch. Use slices and reshape."
+        )
+    return made
 
 
 def _fake_mode(captured: CapturedGraph) -> FakeTensorMode:

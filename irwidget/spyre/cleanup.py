@@ -14,8 +14,10 @@ _EXPLICIT = {"clip": 2, "softplus": 2, "layernormscale": 1}
 
 
 def eliminate_dead_code(graph: Graph) -> Graph:
-    """Drop ops whose result nobody reads."""
-    needed = {*graph.output_buffers, *graph.mutated}
+    """Drop ops whose result nobody reads; a host op without results is a check, and stays."""
+    followed = zip(graph.ops, [*graph.ops[1:], None], strict=False)
+    checks = [a for a, b in followed if a.kind == "fallback" and (b is None or b.kind != "multi_output")]
+    needed = {*graph.output_buffers, *graph.mutated, *(op.buffer for op in checks)}
     kept: list[Op] = []
     for op in reversed(graph.ops):
         if op.target in needed or op.buffer in needed:

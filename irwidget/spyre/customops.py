@@ -28,6 +28,7 @@ _SCHEMAS = {
     "unfold": "(Tensor x, int[] kernel, int[] dilation, int[] padding, int[] stride) -> Tensor",
     "reshape_via_cpu": "(Tensor x, int[] size) -> Tensor",
     "to_dtype_cpu": "(Tensor x, ScalarType dtype) -> Tensor",
+    "bits": "(Tensor x, ScalarType source, ScalarType dtype) -> Tensor",
 }
 
 
@@ -84,6 +85,10 @@ def _cast(x: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.empty_like(x, dtype=dtype)
 
 
+def _bits(x: Tensor, source: torch.dtype, dtype: torch.dtype) -> Tensor:
+    return x.new_empty(x.shape, dtype=source).view(dtype)
+
+
 _META: dict[str, Any] = {
     "matmul": _matmul,
     "scaled_matmul": _scaled_matmul,
@@ -99,6 +104,7 @@ _META: dict[str, Any] = {
     "unfold": _unfold,
     "reshape_via_cpu": _sized,
     "to_dtype_cpu": _cast,
+    "bits": _bits,
 }
 
 
@@ -134,6 +140,7 @@ _CPU: dict[str, Any] = {
     "unfold": torch.nn.functional.unfold,
     "reshape_via_cpu": lambda x, size: x.reshape(size).clone(),
     "to_dtype_cpu": lambda x, dtype: x.to(dtype, copy=True),
+    "bits": lambda x, source, dtype: x.to(source, memory_format=torch.contiguous_format, copy=True).view(dtype),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 import torch
@@ -36,6 +37,20 @@ def _index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
     return aten.index.Tensor(x, [None] * (dim % x.dim()) + [index])
 
 
+@decomposes("view.dtype")
+def _bits(x: Tensor, dtype: torch.dtype) -> Any:
+    """The device has its own formats: what the bytes of PyTorch's mean is known on the host."""
+    return NotImplemented if x.dtype == dtype else ops().bits(x, x.dtype, dtype)
+
+
+@decomposes("logical_and")
+def _logical_and(a: Tensor, b: Tensor) -> Any:
+    """A product of what is 0 or 1, for that of an infinity and 0, or of two small numbers, would be another."""
+    if a.dtype == b.dtype == torch.bool:
+        return NotImplemented
+    return aten.logical_and(*(x if x.dtype == torch.bool else x.to(torch.bool) for x in (a, b)))
+
+
 @decomposes("elu")
 def _elu(x: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Any:
     if scale != 1 or input_scale != 1:
@@ -55,11 +70,19 @@ def _leaky_relu(x: Tensor, slope: float = 0.01) -> Tensor:
 
 @decomposes("clamp", "hardtanh", "clamp_min", "clamp_max")
 def _clamp(x: Tensor, low: float | None = None, high: float | None = None) -> Tensor:
+    least, most = _range(x.dtype)
     if low is not None:
-        x = ops().clip(x, low, FP16_MAX)
+        x = ops().clip(x, low, most)
     if high is not None:
-        x = ops().clip(x, -FP16_MAX, high)
+        x = ops().clip(x, least, high)
     return x
+
+
+def _range(dtype: torch.dtype) -> tuple[float, float]:
+    """What a bound that is not given is: upstream's for half types, which alone the device clips, else none."""
+    if dtype in (torch.float16, torch.bfloat16):
+        return -FP16_MAX, FP16_MAX
+    return (-inf, inf) if dtype.is_floating_point else (torch.iinfo(dtype).min, torch.iinfo(dtype).max)
 
 
 @decomposes("clamp.Tensor", "clamp_min.Tensor")

@@ -52,7 +52,8 @@ def irwidget_spyre(
     """
     del mode
     given = {"host_for_refused": True, **(options or {})}
-    if torch.is_grad_enabled() and any(isinstance(a, torch.Tensor) and a.requires_grad for a in example_inputs):
+    trained = torch.is_grad_enabled() and any(isinstance(a, torch.Tensor) and a.requires_grad for a in example_inputs)
+    if trained or any(_is_transformed(node) for node in module.graph.nodes):
         from irwidget.private_torch import aot_autograd
 
         def compiled(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
@@ -69,6 +70,7 @@ class _Graph:
         self.module, self.options = module, options
         self.weights = _linear_weights(module)
         self.made: dict[tuple[Any, ...], SpyreProgram] = {}
+        self.paired: list[int] = []
         if not any(_is_symbolic(a) for a in example_inputs):
             self.program(example_inputs)
 
@@ -76,27 +78,34 @@ class _Graph:
         """The program for these arguments."""
         key = tuple((tuple(a.shape), a.dtype) if isinstance(a, torch.Tensor) else a for a in args)
         if key not in self.made:
-            specs = [_spec(a, i in self.weights) for i, a in enumerate(args)]
+            pairs = [i for i, a in enumerate(args) if isinstance(a, torch.Tensor) and a.is_complex()]
+            specs = [_spec(_real(a), i in self.weights) for i, a in enumerate(args)]
+            replayed = Replayed(self.module, pairs)
             with (
                 private_torch.disable_current_modes()
             ):  # AOTAutograd's, of fake tensors: constants of the graph have values
-                self.made[key] = compile(Replayed(self.module), specs, name=f"graph{len(_programs)}", **self.options)
+                self.made[key] = compile(replayed, specs, name=f"graph{len(_programs)}", **self.options)
             _programs.append(self.made[key])
+            self.paired = replayed.paired
         return self.made[key]
 
     def __call__(self, *args: Any) -> Any:
-        program, tensors = self.program(args), [a for a in args if isinstance(a, torch.Tensor)]
+        program, tensors = self.program(args), [_real(a) for a in args if isinstance(a, torch.Tensor)]
         result = _described(program) if any(a.is_meta for a in tensors) else program.run(*tensors)
+        if self.paired:
+            made, tree = private_torch.pytree.tree_flatten(result)
+            made = [torch.view_as_complex(one) if i in self.paired else one for i, one in enumerate(made)]
+            result = private_torch.pytree.tree_unflatten(made, tree)
         return tuple(result) if isinstance(result, list) else result
 
 
 def _described(program: SpyreProgram) -> Any:
     """What the program returns of tensors without values: tensors without values."""
     outputs = [
-        torch.empty_strided(v.size, v.stride, dtype=getattr(torch, v.dtype), device="meta")
+        torch.empty_strided(v.size, stride or v.stride, dtype=getattr(torch, v.dtype), device="meta")
         if isinstance(v, BufferView)
         else v
-        for v in program.graph.outputs
+        for v, stride in zip(program.graph.outputs, program.graph.strides, strict=True)
     ]
     return private_torch.pytree.tree_unflatten(outputs, program.output_tree)
 
@@ -111,6 +120,19 @@ def _boxed(graph: _Graph) -> Callable[[list[Any]], Any]:
             return graph(*given)
 
     return private_torch.boxed(run)
+
+
+def _real(value: Any) -> Any:
+    """Complex numbers, which the device does not have, as pairs of real ones."""
+    if not isinstance(value, torch.Tensor) or not value.is_complex():
+        return value
+    return torch.view_as_real(value.resolve_conj())
+
+
+def _is_transformed(node: torch.fx.Node) -> bool:
+    """Whether it is of a transform of `torch.func` or a checkpoint, which AOTAutograd takes apart."""
+    of = getattr(node.target, "__module__", None) or ""
+    return "functorch" in of or getattr(node.target, "__name__", "") == "tag_activation_checkpoint"
 
 
 def _is_symbolic(value: Any) -> bool:

@@ -14,7 +14,7 @@ from irwidget.errors import UnsupportedError
 from irwidget.private_torch import storage_id
 from irwidget.spyre.coordinates import Index, index_of, ranges_of
 from irwidget.spyre.formats import cast_op, device_format, dtype_name
-from irwidget.spyre.ir import Buffer, BufferView, External, Op, Ranges, Read
+from irwidget.spyre.ir import Buffer, BufferView, External, HostFunction, Op, Ranges, Read
 from irwidget.spyre.layout import row_major
 from irwidget.spyre.opfuncs import COMPARISONS
 from irwidget.spyre.rewrites import custom
@@ -167,7 +167,8 @@ class LoopBuilder:
                 reads.append(self.read(operand, size))
             elif isinstance(arg, int | float | bool):
                 compared = packet(node) in COMPARISONS and "float" in dtype
-                reads.append(Read("", scalar=float(arg) if compared else arg, dtype=dtype))
+                rounded = torch.tensor(float(arg), dtype=getattr(torch, dtype)).item() if compared else arg
+                reads.append(Read("", scalar=rounded, dtype=dtype))
         if len(reads) == 1 and func == "mul":
             reads *= 2
         self.emit(node, "pointwise", func, ranges_of(size), reads, **more)
@@ -251,6 +252,8 @@ class LoopBuilder:
 
         def convert(value: Any) -> Any:
             if isinstance(value, Node):
+                if "val" not in value.meta:
+                    return HostFunction(str(value.target), getattr(self.module, str(value.target)))
                 view = self.operand(value).view
                 seen.append(view)
                 return view
@@ -260,9 +263,10 @@ class LoopBuilder:
 
         args = tuple(convert(a) for a in node.args)
         kwargs = {k: convert(v) for k, v in node.kwargs.items()}
-        value = node.meta["val"]
+        value = node.meta.get("val")
         call = External(node.target, args, kwargs, packet(node), isinstance(value, list | tuple))
-        parts = [(i, v) for i, v in enumerate(value if call.several else [value]) if isinstance(v, torch.Tensor)]
+        values: Sequence[Any] = value if isinstance(value, list | tuple) else [value]
+        parts = [(i, v) for i, v in enumerate(values) if isinstance(v, torch.Tensor)]
         described = [(i, tuple(v.shape), tuple(v.stride()), dtype_name(v.dtype)) for i, v in parts]
         names = self.external(call, tuple(seen), described, reason)
         for name, (_, part) in zip(names, parts, strict=True):
@@ -308,6 +312,18 @@ class LoopBuilder:
                 )
             )
         return made
+
+
+def cropped(x: TensorValue, pads: Sequence[int]) -> tuple[TensorValue, list[int]]:
+    """The operand without what negative widths cut off, and the widths that are left."""
+    size, offset = list(x.view.size), x.view.offset
+    for i, width in enumerate(pads):
+        if width < 0:
+            dim = len(size) - 1 - i // 2
+            size[dim] += width
+            offset -= width * x.view.stride[dim] * (i % 2 == 0)
+    view = replace(x.view, size=tuple(size), offset=offset)
+    return replace(x, view=view, direct=x.direct and view == x.view), [max(width, 0) for width in pads]
 
 
 def cast_rule(source: str, target: str) -> str:

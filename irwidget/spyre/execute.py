@@ -20,10 +20,11 @@ from irwidget.spyre.bundling import HostCall
 from irwidget.spyre.coordinates import device_coordinates, index_of, ranges_of
 from irwidget.spyre.expressions import Coordinate
 from irwidget.spyre.formats import dtype_name
-from irwidget.spyre.ir import Buffer, BufferView, External, Graph
+from irwidget.spyre.ir import Buffer, BufferView, External, Graph, HostFunction
 from irwidget.spyre.kernel import SpyreKernel
 from irwidget.spyre.layout import row_major
 from irwidget.spyre.memory import CoreTile, DeviceMemory, Integers, Place, Region, Space, TileError
+from irwidget.spyre.opfuncs import OF_THE_DTYPE
 from irwidget.spyre.opspec import OpSpec, TensorArg
 from irwidget.spyre.options import SpyreSwitches
 from irwidget.spyre.pool import Pool
@@ -86,18 +87,28 @@ class _Run:
             if op.kind == "constant":
                 value = torch.tensor(self.graph.buffers[op.target].value, dtype=torch.float64)
                 self._store(self.graph.buffers[op.target], value)
+        for name in self._left_empty():
+            self._store(self.graph.buffers[name], torch.zeros(self.graph.buffers[name].size))
         for step in self.program.steps:
             if isinstance(step, HostCall):
                 self._host(step)
             else:
                 self._kernel(step)
-        outputs = [self._load(view) if isinstance(view, BufferView) else view for view in self.graph.outputs]
+        outputs = [
+            self._load(view, stride=stride) if isinstance(view, BufferView) else view
+            for view, stride in zip(self.graph.outputs, self.graph.strides, strict=True)
+        ]
         with torch.no_grad():
             for name in self.graph.mutated:
                 buffer = self.graph.buffers[name]
                 values[name].copy_(self._load(BufferView(name, buffer.size, buffer.stride, 0, buffer.dtype)))
         tree = self.program.output_tree
         return pytree.tree_unflatten(outputs, tree) if tree is not None else outputs
+
+    def _left_empty(self) -> list[str]:
+        """Buffers in device memory that the function makes without values, and may read before all is written."""
+        found = [op.target for op in self.graph.ops if op.kind == "empty" and "empty" in op.aten]
+        return [name for name in found if name not in self.program.pool.offsets]
 
     def _inputs(self, tensors: Sequence[Any]) -> dict[str, torch.Tensor]:
         flat = [t for t in pytree.tree_leaves(tuple(tensors)) if isinstance(t, torch.Tensor)]
@@ -152,8 +163,8 @@ class _Run:
             f"the copy of {buffer.name} to the device",
         )
 
-    def _load(self, view: BufferView, exact: bool = False) -> torch.Tensor:
-        """Copy a view of a device tensor back to the host."""
+    def _load(self, view: BufferView, exact: bool = False, stride: tuple[int, ...] | None = None) -> torch.Tensor:
+        """Copy a view of a device tensor back to the host, with its strides or those."""
         buffer = self.graph.buffers[view.buffer]
         space = self.memory.tensors[view.buffer]
         what = f"the copy of {buffer.name} to the host"
@@ -167,9 +178,10 @@ class _Run:
         dtype = getattr(torch, view.dtype)
         if exact and dtype in (torch.float16, torch.bfloat16):
             dtype = torch.float32
+        stride = view.stride if stride is None else stride
         out = (
-            torch.empty_strided(view.size, view.stride, dtype=dtype)
-            if 0 not in view.stride
+            torch.empty_strided(view.size, stride, dtype=dtype)
+            if 0 not in stride
             else torch.empty(view.size, dtype=dtype)
         )
         return out.copy_(made)
@@ -184,7 +196,9 @@ class _Run:
     def _external(self, call: External) -> Any:
         def convert(value: Any) -> Any:
             if isinstance(value, BufferView):
-                return self._load(value, exact=True)
+                return self._load(value, exact=call.name not in OF_THE_DTYPE)
+            if isinstance(value, HostFunction):
+                return value.function
             if isinstance(value, list | tuple):
                 return type(value)(convert(v) for v in value)  # pyright: ignore[reportCallIssue]
             return value

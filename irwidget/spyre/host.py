@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from irwidget.private_torch import ASSERT_SIZE_STRIDE
 from irwidget.spyre.bundling import HostCall
 from irwidget.spyre.hardware import SEMANTICS, STICK_BYTES
-from irwidget.spyre.ir import Buffer, BufferView, External, Graph
+from irwidget.spyre.ir import Buffer, BufferView, External, Graph, HostFunction
 from irwidget.spyre.kernel import SpyreKernel
 from irwidget.spyre.opspec import LoopSpec, OpSpec
 
@@ -202,6 +202,9 @@ def _allocation(buffer: Buffer) -> str:
 def _external(step: HostCall, graph: Graph) -> list[str]:
     call = step.op.external
     assert call is not None
+    statements = getattr(call.target, "statements", None)
+    if statements is not None:  # of a `HostRegion`
+        return statements([_argument(value, graph) for value in call.args], step.results[0].target)
     made = f"{_callee(call)}({_arguments(call, graph)})"
     if len(step.results) == 1 and not step.results[0].part:
         return [f"{step.results[0].target} = {made if not call.several else f'{made}[0]'}"]
@@ -210,6 +213,10 @@ def _external(step: HostCall, graph: Graph) -> list[str]:
 
 
 def _callee(call: External) -> str:
+    if call.name == "bits":
+        return "torch.ops.aten.view.dtype"
+    if any(isinstance(value, HostFunction) for value in call.args):
+        return f"torch.ops.higher_order.{call.name}"
     target = str(call.target)
     namespace, _, rest = target.partition(".")
     namespace = "spyre" if namespace == "irwidget_spyre" else namespace
@@ -217,7 +224,8 @@ def _callee(call: External) -> str:
 
 
 def _arguments(call: External, graph: Graph) -> str:
-    parts = [_argument(a, graph) for a in call.args]
+    given = (call.args[0], call.args[2]) if call.name == "bits" else call.args
+    parts = [_argument(a, graph) for a in given]
     parts += [f"{k}={_argument(v, graph)}" for k, v in call.kwargs.items()]
     return ", ".join(parts)
 

@@ -58,6 +58,17 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
+class HostFunction:
+    """A branch or a body that a host op is given; its name is its text."""
+
+    name: str
+    function: Any
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
 class External:
     """What a CPU fallback runs: an operator, and arguments with tensors replaced by View objects."""
 
@@ -186,6 +197,8 @@ class Graph:
     """A View per tensor output; other outputs as they are."""
     mutated: tuple[str, ...] = ()
     """Inputs that the program writes into."""
+    strides: tuple[tuple[int, ...] | None, ...] = ()
+    """Of each output, the strides that the function gives it; its view here may have others."""
 
     def op(self, name: str) -> Op:
         return next(op for op in self.ops if op.name == name)

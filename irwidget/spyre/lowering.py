@@ -12,12 +12,12 @@ from torch.fx import GraphModule, Node
 from irwidget.errors import UnsupportedError
 from irwidget.private_torch import storage_id
 from irwidget.spyre.coordinates import Gather, Index, index_of, ranges_of
-from irwidget.spyre.emitting import LoopBuilder, TensorValue, cast_rule, node_of, packet, same_view, storage
+from irwidget.spyre.emitting import LoopBuilder, TensorValue, cast_rule, cropped, node_of, packet, same_view, storage
 from irwidget.spyre.formats import cast_op, device_format, dtype_name
 from irwidget.spyre.inplace import WrittenPart, written_parts
 from irwidget.spyre.ir import Buffer, BufferView, Graph, Op, Read, blaming
 from irwidget.spyre.layout import device_layout
-from irwidget.spyre.opfuncs import FALLBACKS, POINTWISE, REDUCTIONS
+from irwidget.spyre.opfuncs import FALLBACKS, HOST_REASONS, POINTWISE, REDUCTIONS
 from irwidget.spyre.rewrites import custom
 from irwidget.spyre.tensorspec import Input
 
@@ -107,6 +107,8 @@ class _Lowering(LoopBuilder):
         value: Any = self.module
         for part in str(node.target).split("."):
             value = getattr(value, part)
+        if isinstance(value, GraphModule):
+            return  # a branch or a body: whoever calls it is told
         value = getattr(value, "constant", None) if getattr(value, "fake_mode", None) is not None else value
         dtype = dtype_name(node.meta["val"].dtype)
         if value is not None and value.dim() == 0:
@@ -131,6 +133,9 @@ class _Lowering(LoopBuilder):
             if isinstance(value, list | tuple):
                 self._several(node, value)
                 return
+            if value is None:
+                self.fallback(node)  # a check
+                return
             raise UnsupportedError(f"{name} makes no tensor; Spyre has no scalars on the host{self.place()}")
         if not value.numel():
             return  # nothing to keep; whoever reads it is told so, and a cat does not
@@ -148,7 +153,7 @@ class _Lowering(LoopBuilder):
             handler(node)
         elif name in FALLBACKS or str(node.target).endswith("ne.Scalar"):
             self.fallback(node)
-        elif name in POINTWISE:
+        elif name in POINTWISE and not node.kwargs.get("rounding_mode"):
             self.pointwise(node, POINTWISE[name], node.args)
         elif name in REDUCTIONS:
             self._reduction(node, REDUCTIONS[name])
@@ -387,7 +392,7 @@ class _Lowering(LoopBuilder):
         pads: Any = node.args[1]
         value = node.meta["val"]
         size, stride = tuple(value.shape), tuple(int(s) for s in value.stride())
-        x, pads = _cropped(x, pads)
+        x, pads = cropped(x, pads)
         if not any(pads):
             self.emit(node, "pointwise", "copy", ranges_of(size), [self.read(x, size)], rule="clone")
             return
@@ -480,20 +485,8 @@ class _Lowering(LoopBuilder):
         """Of an op without a lowering: why upstream has nothing that runs, or nothing where it calls the CPU, too."""
         if torch.Tag.pointwise in getattr(node.target, "tags", ()) and not _integers(node):
             return "no OpFunc; upstream makes its kernel a stub that raises when it is run"
-        return ""
+        return getattr(node.target, "reason", "") or HOST_REASONS.get(packet(node), "")
 
 
 def _integers(node: Node) -> bool:
     return not node.meta["val"].dtype.is_floating_point
-
-
-def _cropped(x: TensorValue, pads: Sequence[int]) -> tuple[TensorValue, list[int]]:
-    """The operand without what negative widths cut off, and the widths that are left."""
-    size, offset = list(x.view.size), x.view.offset
-    for i, width in enumerate(pads):
-        if width < 0:
-            dim = len(size) - 1 - i // 2
-            size[dim] += width
-            offset -= width * x.view.stride[dim] * (i % 2 == 0)
-    view = replace(x.view, size=tuple(size), offset=offset)
-    return replace(x, view=view, direct=x.direct and view == x.view), [max(width, 0) for width in pads]

@@ -31,7 +31,7 @@ def check(function, *tensors, cores=32, orders=None, tolerance=2e-3, **options):
     got, want = program.run(*tensors), function(*tensors)
     pairs = zip(got, want, strict=True) if isinstance(want, tuple | list) else [(got, want)]
     for a, b in pairs:
-        assert a.dtype == b.dtype
+        assert (a.dtype, a.stride()) == (b.dtype, b.stride())
         bound = tolerance * max(1.0, b.float().abs().max().item())
         torch.testing.assert_close(a.float(), b.float(), atol=bound, rtol=0)
     return program
@@ -115,6 +115,8 @@ def check(function, *tensors, cores=32, orders=None, tolerance=2e-3, **options):
         pytest.param(lambda a: torch.ops.aten.native_dropout(a, 0.5, False), [(3, 64)], id="dropout's mask"),
         pytest.param(lambda a: a.sum((0, 2)), [(4, 32, 128)], id="sum of outer and stick"),
         pytest.param(lambda a: a.transpose(0, 2).contiguous(), [(8, 16, 64)], id="3-D transposed copy"),
+        pytest.param(lambda a: by_hand(a, lambda s: s / 8).view(8, -1) * 2, [(2, 4, 16, 64)], id="attention's rows"),
+        pytest.param(lambda a: by_hand(a, lambda s: s / 8).as_strided((8192,), (1,)), [(2, 4, 16, 64)], id="strides"),
     ],
 )
 def test_ops(function, shapes):

@@ -67,6 +67,13 @@ def rotary(x, cos, sin):
     return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
 
 
+def updated(a, b, c):
+    a.mul_(b).add_(c)
+    c.mul_(a)
+    b.copy_(a)
+    return torch.relu(c)
+
+
 FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...], ...]]] = {
     "rope": (rope, ((2, 4, 32, 128), (32, 128), (32, 128))),
     "rotary": (rotary, ((1, 4, 32, 128), (32, 64), (32, 64))),
@@ -94,6 +101,9 @@ FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...], ...]]] = {
     "decode with cache": (decode_with_cache, ((1, 4, 1, 64), *[(1, 4, 63, 64)] * 2, *[(1, 4, 1, 64)] * 2)),
     "retention": (lambda q, k, v, d: (q @ k.mT * d) @ v, (*[(1, 4, 64, 64)] * 3, (4, 64, 64))),
     "quantise": (lambda x, s: torch.clamp(x * s, -127, 127).to(torch.int8), ((32, 128), (1,))),
+    "updated": (updated, ((64, 128),) * 3),
+    "compared": (lambda a: a > 0.9, ((5, 128),)),
+    "logical_and": (torch.logical_and, ((5, 128), (5, 128))),
     "logit": (lambda a: torch.logit(a, 0.25), ((5, 128),)),
 }
 
