@@ -81,11 +81,29 @@ class Comparison:
         return next((pair for pair in self.passes if pair.state == "differs"), None)
 
     @cached_property
+    def again(self) -> PassPair | None:
+        """The first pass of both after which texts that differed before are the same again; None when there is none."""
+        at = self.passes.index(self.first) if self.first else len(self.passes)
+        return next((pair for pair in self.passes[at:] if pair.state == "same"), None)
+
+    @cached_property
+    def last(self) -> PassPair | None:
+        """The first pass of both after which the texts differ and are not the same again; None when there is none.
+
+        It is `first`, unless there is an `again`: passes may undo a difference, as inlining does one of names.
+        """
+        start = max((i for i, pair in enumerate(self.passes) if pair.state == "same"), default=-1)
+        return next((pair for pair in self.passes[start + 1 :] if pair.state == "differs"), None)
+
+    @cached_property
     def inserted(self) -> tuple[PassPair, ...]:
         """The passes that only one of both runs, directly before the first difference, and that changed something."""
-        if self.first is None:
+        return self._inserted(self.first)
+
+    def _inserted(self, difference: PassPair | None) -> tuple[PassPair, ...]:
+        if difference is None:
             return ()
-        at = self.passes.index(self.first)
+        at = self.passes.index(difference)
         start = next((i for i in reversed(range(at)) if self.passes[i].state == "same"), -1)
         return tuple(pair for pair in self.passes[start + 1 : at] if self._changes(pair))
 
@@ -162,9 +180,11 @@ class Comparison:
         if self.first is not None:
             said = "they start differently"
             if self.first.right:
-                said = f"they first differ after {self.first.label} (dumps {self.first.left} and {self.first.right})"
-                if self.inserted:
-                    said += f", after {', '.join(f'{pair.name} ({pair.state})' for pair in self.inserted)}"
+                said = f"they first differ after {self._place(self.first)}"
+            if self.again:
+                said += f"; the same again after {self.again.label} (dumps {self.again.left} and {self.again.right})"
+            if self.again and self.last:
+                said += f"; last begin to differ after {self._place(self.last)}"
         elif counts["not compared"]:
             said = f"the same after {_passes(counts['same'])}"
         said += self._beside_nothing
@@ -172,6 +192,13 @@ class Comparison:
             said += f"; {_passes(counts['only left'])} only left, {counts['only right']} only right"
         end = {True: "the results are the same", False: "the results differ", None: "the results are not compared"}
         return "; ".join([said, end[self.ends_the_same], *self._left_out])
+
+    def _place(self, pair: PassPair) -> str:
+        """A pass after which they differ, with what only one of both runs before it."""
+        said = f"{pair.label} (dumps {pair.left} and {pair.right})"
+        if inserted := self._inserted(pair):
+            said += f", after {', '.join(f'{one.name} ({one.state})' for one in inserted)}"
+        return said
 
     @property
     def _left_out(self) -> list[str]:
