@@ -15,6 +15,7 @@ from irwidget.lazy import cached_property
 from irwidget.trace import Dump, Trace, debug_info, lines_of, renaming, syntax
 
 NO_VALUES = "values that texts leave out are not compared"
+_UNPRINTED = "with -print-changed a pass of only one side may have run in the other and changed nothing"
 _NO_LINES = "the lines that debug information names are not compared"
 State = Literal["same", "differs", "only left", "only right", "not compared"]
 
@@ -108,11 +109,15 @@ class Comparison:
         return tuple(pair for pair in self.passes[start + 1 : at] if self._changes(pair))
 
     def _changes(self, pair: PassPair) -> bool:
-        trace, number = (self.left.trace, pair.left) if pair.left is not None else (self.right.trace, pair.right)
+        trace, number = self._alone_in(pair)
         try:
-            return number is not None and bool(trace.dumps[number].changed)
+            return bool(trace.dumps[number].changed)
         except IRWidgetError:
             return False
+
+    def _alone_in(self, pair: PassPair) -> tuple[Trace, int]:
+        """The trace that has a pass of one side, and its number there."""
+        return (self.left.trace, pair.left) if pair.left is not None else (self.right.trace, pair.right or 0)
 
     @cached_property
     def ends_the_same(self) -> bool | None:
@@ -210,7 +215,15 @@ class Comparison:
             *([_NO_LINES] if named else []),
             *(["the right one ran without values, which its passes may look at"] if lacking else []),
             *([NO_VALUES] if self.values_left_out else []),
+            *([_UNPRINTED] if self._unprinted else []),
         ]
+
+    @property
+    def _unprinted(self) -> bool:
+        """Whether a pass of only one side is of a step whose passes leave a dump only where they change something."""
+        alone = [self._alone_in(pair) for pair in self.passes if pair.state in ("only left", "only right")]
+        steps = [trace.steps[trace.dumps[number].step] for trace, number in alone if trace.dumps[number].step >= 0]
+        return any("-print-changed" in step.arguments for step in steps)
 
     @property
     def _beside_nothing(self) -> str:

@@ -394,6 +394,20 @@ def test_a_difference_that_passes_undo_is_told_beside_the_one_that_stays():
     assert irwidget.compare(sides[0], sides[1]).again is None
 
 
+def test_passes_that_are_shown_where_they_change_something_are_not_said_to_run_on_one_side_only():
+    sides = [
+        irwidget.lower(LLVM.replace("add i32 %x, 0", line), to="raw_ir", pipeline="opt -O2 -print-changed")
+        for line in ("add i32 %x, 0", "mul i32 %x, %b")
+    ]
+    found = irwidget.compare(*sides)
+    assert "only left" in {pair.state for pair in found.passes}
+    assert found.summary.endswith("a pass of only one side may have run in the other and changed nothing")
+    with pytest.raises(irwidget.PassError, match="does not parse") as raised:
+        irwidget.lower(LLVM.replace("sub i32 %a", "sub i32 %zz"), to="raw_ir", pipeline="opt -O2 -print-changed")
+    failure = raised.value.lowering.failure
+    assert (failure.pass_name, failure.tool, failure.diagnostics[0].location.line) == ("default<O2>", "opt", 2)
+
+
 def test_the_first_diverging_pass_is_found_apart_from_names():
     before = (
         "func.func @f(%a: i32, %b: i32) -> i32 {{\n  %x = arith.{} %a, %b : i32\n"
