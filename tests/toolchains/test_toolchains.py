@@ -225,6 +225,22 @@ def test_a_release_whose_names_moved_says_so(bare_triton):
         irwidget.lower(column, X, OUT, 1024, 32, toolchain=str(bare_triton), **LAUNCH)
 
 
+def test_what_the_triton_here_refuses_is_for_the_toolchain_to_refuse(other_triton, tmp_path, capsys):
+    file = tmp_path / "refused.py"
+    file.write_text(
+        "import torch, triton, triton.language as tl\n@triton.jit\ndef refused(x):\n    tl.store(x, tl.nothing(1))\n"
+        "x = torch.ones(4)\nrefused[(1,)](x)\nprint('it goes on')\n"
+    )
+    words = ["lower", str(file), "--to", "triton_gpu_ir", "--arch", "sm_90"]
+    assert cli.main([*words, "--toolchain", str(other_triton)]) == 1
+    out, said = capsys.readouterr()
+    assert "it goes on" in out
+    assert f"  at {file}:4:17\n    tl.store(x, tl.nothing(1))\nThe toolchain is {other_triton}" in said
+    assert cli.main(words) == 1
+    out, said = capsys.readouterr()
+    assert ("it goes on" in out, "The toolchain is" in said) == (False, False)
+
+
 def test_the_names_that_a_release_lacks(monkeypatch):
     needed = {"knobs": ("runtime", "gone"), "no_such.module": ("x",)}
     assert triton_private.missing() == []
@@ -351,15 +367,32 @@ def test_a_search_takes_two_different_releases(versions):
         irwidget.bisect(column, to="triton_gpu_ir", package="triton", versions=versions)
 
 
-def test_where_no_release_can_be_tried_each_says_why(monkeypatch):
+@pytest.mark.parametrize(
+    ("there_is", "said"),
+    [
+        ("", "No release of x can be tried\n  1: not tried: x==1 is nothing\n  3: not tried: x==3 is nothing"),
+        ("1", "Of x only 1 can be tried, and there is none to compare it with\n  1: what the others are compared with"),
+        ("3", "Of x only 3 can be tried, and there is none to compare it with\n  1: not tried: x==1 is nothing"),
+        ("12", "No change from x 1 to 2, of those that were tried"),
+    ],
+)
+def test_where_less_than_two_releases_can_be_tried_each_says_why(here, monkeypatch, there_is, said):
     def lower(*_, toolchain, **__):
+        if toolchain[-1] in there_is:
+            return here
         raise UnsupportedError(f"{toolchain} is nothing")
 
+    def search(*versions):
+        return irwidget.bisect(column, to="triton_gpu_ir", package="x", versions=versions)
+
     monkeypatch.setattr(bisecting, "lower", lower)
+    if there_is == "12":
+        assert search("1", "2", "3").summary == said
+        return
     with pytest.raises(ToolError) as raised:
-        irwidget.bisect(column, to="triton_gpu_ir", package="x", versions=["1", "2"])
-    said = "  1: not tried: x==1 is nothing\n  2: not tried: x==2 is nothing"
-    assert str(raised.value) == f"No release of x can be tried\n{said}"
+        search("1", "3")
+    assert str(raised.value).startswith(said)
+    assert all(f"\n  {version}: " in str(raised.value) for version in "13")
 
 
 def test_the_order_of_releases():
