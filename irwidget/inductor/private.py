@@ -84,6 +84,7 @@ SITES: Mapping[str, tuple[str, str]] = {
     "meta_handlers": (_FAKE, "_DISPATCH_META_HANDLERS"),
     "init_gpu_context": (_FAKE, "init_gpu_context"),
     "triton_launch": ("torch._higher_order_ops.triton_kernel_wrap", "triton_kernel_wrapper_mutation"),
+    "dispatch_key": ("torch._C", "DispatchKey"),
     "kernel_side_table": ("torch._higher_order_ops.triton_kernel_wrap", "kernel_side_table"),
     "fold_constants": ("torch._inductor.constant_folding", "ConstantFolder.run"),
     "fold_zeros": (
@@ -199,10 +200,8 @@ def launch_with(launch: Callable[..., None]) -> None:
     """Have graphs that run as they are launch Triton kernels of the user's with `launch`, which takes what PyTorch's
     operator takes. Only ever in a copy. Raises as `get`.
     """
-    import torch
-
     operator = get("triton_launch")
-    operator.py_kernels[torch._C.DispatchKey.CompositeExplicitAutograd] = launch
+    operator.py_kernels[get("dispatch_key").CompositeExplicitAutograd] = launch
     operator._dispatch_cache.clear()
 
 

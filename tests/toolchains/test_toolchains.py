@@ -108,20 +108,24 @@ def test_the_first_pass_that_differs(here, there):
     assert changed[0] in str(found)
 
 
-def test_a_pass_with_a_new_name(here):
+@pytest.mark.parametrize(
+    ("name", "renamed"),
+    [("triton-gpu-coalesce", True), ("tritongpu-coalesce-nv", True), ("tritongpu-pipeline", False)],
+)
+def test_a_pass_with_a_new_name(here, name, renamed):
     dumps = list(here.dumps)
     at = next(i for i, dump in enumerate(dumps) if dump.name == "tritongpu-coalesce")
-    dumps[at] = dataclasses.replace(dumps[at], name="triton-gpu-coalesce")
-    renamed = irwidget.Lowering(dataclasses.replace(here.trace, dumps=tuple(dumps)))
-    pair = irwidget.compare(here, renamed).passes[at]
+    dumps[at] = dataclasses.replace(dumps[at], name=name)
+    found = irwidget.compare(here, irwidget.Lowering(dataclasses.replace(here.trace, dumps=tuple(dumps))))
+    pair = found.passes[at]
     assert (pair.name, pair.renamed, pair.left, pair.right, pair.state) == (
         "tritongpu-coalesce",
-        "triton-gpu-coalesce",
+        name if renamed else "",
         at,
-        at,
-        "same",
+        at if renamed else None,
+        "same" if renamed else "only left",
     )
-    assert irwidget.compare(here, renamed).ends_the_same
+    assert found.ends_the_same
 
 
 def test_experiments_go_on_with_the_toolchain(here, there, other_triton):
