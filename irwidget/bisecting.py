@@ -34,6 +34,8 @@ class Bisection:
     """The release that brought it."""
     tried: Mapping[str, str]
     """What came of each release that was tried."""
+    ends: tuple[str, str]
+    """The oldest and the newest release that could be tried."""
     lowerings: Mapping[str, Lowering] = field(repr=False)
     """What each made, as far as it came; `known=` of another search takes it."""
 
@@ -49,7 +51,7 @@ class Bisection:
         """One sentence."""
         if self.bad is None:
             values = f"; {NO_VALUES}" if any(said.endswith(NO_VALUES) for said in self.tried.values()) else ""
-            between = f"from {self.package} {self.versions[0]} to {self.versions[-1]}"
+            between = f"from {self.package} {self.ends[0]} to {self.ends[1]}"
             return f"No change {between}, of those that were tried{values}"
         between = self.versions[self.versions.index(self.good or self.bad) + 1 : self.versions.index(self.bad)]
         untold = f" ({', '.join(between)} cannot be told)" if between else ""
@@ -98,7 +100,7 @@ def bisect(
     What is halved is taken to change once. A release that cannot be tried is passed over. `known` are lowerings that
     were made already, by version; `progress` is told of each release and what came of it.
 
-    Raises UsageError for less than two different releases, ToolError where neither end can be tried, and
+    Raises UsageError for less than two different releases, ToolError where less than two can be tried, and
     LoweringInterrupted, a KeyboardInterrupt that holds the `lowerings` so far: `known=` goes on with them.
     """
     if isinstance(versions, str):
@@ -147,13 +149,15 @@ class _Search:
             if self._first is None:
                 del left[0]
         if self._first is None:
-            why = "".join(f"\n  {version}: {said}" for version, said in self.tried.items())
-            raise ToolError(f"No release of {self.package} can be tried{why}", tool=self.package)
+            raise self._untried(f"No release of {self.package} can be tried")
         oldest = self._is_bad(left[0])
         while len(left) > 1 and self._is_bad(left[-1]) is None:
             del left[-1]
+        if len(left) == 1:
+            raise self._untried(f"Of {self.package} only {left[0]} can be tried, and there is none to compare it with")
+        ends = left[0], left[-1]
         if self._is_bad(left[-1]) == oldest:
-            return self._found(listed, None, None)
+            return self._found(listed, None, None, ends)
         low, high = 0, len(left) - 1
         while high - low > 1:
             middle = (low + high) // 2
@@ -165,11 +169,15 @@ class _Search:
                 low = middle
             else:
                 high = middle
-        return self._found(listed, left[low], left[high])
+        return self._found(listed, left[low], left[high], ends)
 
-    def _found(self, listed: tuple[str, ...], good: str | None, bad: str | None) -> Bisection:
+    def _untried(self, what: str) -> ToolError:
+        why = "".join(f"\n  {version}: {said}" for version, said in self.tried.items())
+        return ToolError(f"{what}{why}", tool=self.package)
+
+    def _found(self, listed: tuple[str, ...], good: str | None, bad: str | None, ends: tuple[str, str]) -> Bisection:
         tried = {version: self.tried[version] for version in listed if version in self.tried}
-        return Bisection(self.package, listed, good, bad, tried, self.lowerings)
+        return Bisection(self.package, listed, good, bad, tried, ends, self.lowerings)
 
     def _lowered(self, version: str) -> Lowering | None:
         """What a release makes; None where it cannot be tried, which `tried` says."""

@@ -30,9 +30,17 @@ def _front_end(target: Target) -> Any:
 
 
 def candidates(
-    shell: Shell, line: str, cell: str, wanted: Sequence[str], parsed: argparse.Namespace
+    shell: Shell,
+    line: str,
+    cell: str,
+    wanted: Sequence[str],
+    parsed: argparse.Namespace,
+    *,
+    elsewhere: bool = False,
 ) -> list[Candidate]:
     """What the cell under `%%lower LINE` wants lowered to these IR types; last what was refused while it ran.
+
+    `elsewhere`: other releases than this process's lower it, whatever the line says.
 
     Raises AlreadyShown for an error of the user's own, and IRWidgetError where there is nothing to lower.
     """
@@ -47,6 +55,7 @@ def candidates(
         parsed.timeout,
         options.memory_bytes(parsed.memory),
         bool(parsed.check),
+        elsewhere or bool(parsed.toolchain or parsed.versus),
     )
     for front_end in {target.front_end: _front_end(target) for target in targets}.values():
         if (found := front_end.candidates(asked)) is not None:

@@ -82,7 +82,7 @@ def _found(parsed: argparse.Namespace, *, aside: bool, **how: Any) -> Any:
     with shell.as_main():
         candidates = [Candidate(path.name, source, (Call((), told=True),))]
         if python:
-            candidates = list(cells.unrefused(cells.candidates(shell, "", source, wanted, parsed)))
+            candidates = list(cells.unrefused(cells.candidates(shell, "", source, wanted, parsed, elsewhere=True)))
         if len(candidates) != 1:
             names = ", ".join(one.name for one in candidates)
             raise UsageError(f"irwidget bisect takes one model or kernel, and there are {names}: choose with --model")

@@ -15,6 +15,7 @@ from irwidget.lazy import cached_property
 from irwidget.trace import Dump, Trace, debug_info, lines_of, renaming, syntax
 
 NO_VALUES = "values that texts leave out are not compared"
+_UNPRINTED = "with -print-changed a pass of only one side may have run in the other and changed nothing"
 _NO_LINES = "the lines that debug information names are not compared"
 State = Literal["same", "differs", "only left", "only right", "not compared"]
 
@@ -81,20 +82,42 @@ class Comparison:
         return next((pair for pair in self.passes if pair.state == "differs"), None)
 
     @cached_property
+    def again(self) -> PassPair | None:
+        """The first pass of both after which texts that differed before are the same again; None when there is none."""
+        at = self.passes.index(self.first) if self.first else len(self.passes)
+        return next((pair for pair in self.passes[at:] if pair.state == "same"), None)
+
+    @cached_property
+    def last(self) -> PassPair | None:
+        """The first pass of both after which the texts differ and are not the same again; None when there is none.
+
+        It is `first`, unless there is an `again`: passes may undo a difference, as inlining does one of names.
+        """
+        start = max((i for i, pair in enumerate(self.passes) if pair.state == "same"), default=-1)
+        return next((pair for pair in self.passes[start + 1 :] if pair.state == "differs"), None)
+
+    @cached_property
     def inserted(self) -> tuple[PassPair, ...]:
         """The passes that only one of both runs, directly before the first difference, and that changed something."""
-        if self.first is None:
+        return self._inserted(self.first)
+
+    def _inserted(self, difference: PassPair | None) -> tuple[PassPair, ...]:
+        if difference is None:
             return ()
-        at = self.passes.index(self.first)
+        at = self.passes.index(difference)
         start = next((i for i in reversed(range(at)) if self.passes[i].state == "same"), -1)
         return tuple(pair for pair in self.passes[start + 1 : at] if self._changes(pair))
 
     def _changes(self, pair: PassPair) -> bool:
-        trace, number = (self.left.trace, pair.left) if pair.left is not None else (self.right.trace, pair.right)
+        trace, number = self._alone_in(pair)
         try:
-            return number is not None and bool(trace.dumps[number].changed)
+            return bool(trace.dumps[number].changed)
         except IRWidgetError:
             return False
+
+    def _alone_in(self, pair: PassPair) -> tuple[Trace, int]:
+        """The trace that has a pass of one side, and its number there."""
+        return (self.left.trace, pair.left) if pair.left is not None else (self.right.trace, pair.right or 0)
 
     @cached_property
     def ends_the_same(self) -> bool | None:
@@ -162,9 +185,11 @@ class Comparison:
         if self.first is not None:
             said = "they start differently"
             if self.first.right:
-                said = f"they first differ after {self.first.label} (dumps {self.first.left} and {self.first.right})"
-                if self.inserted:
-                    said += f", after {', '.join(f'{pair.name} ({pair.state})' for pair in self.inserted)}"
+                said = f"they first differ after {self._place(self.first)}"
+            if self.again:
+                said += f"; the same again after {self.again.label} (dumps {self.again.left} and {self.again.right})"
+            if self.again and self.last:
+                said += f"; last begin to differ after {self._place(self.last)}"
         elif counts["not compared"]:
             said = f"the same after {_passes(counts['same'])}"
         said += self._beside_nothing
@@ -172,6 +197,13 @@ class Comparison:
             said += f"; {_passes(counts['only left'])} only left, {counts['only right']} only right"
         end = {True: "the results are the same", False: "the results differ", None: "the results are not compared"}
         return "; ".join([said, end[self.ends_the_same], *self._left_out])
+
+    def _place(self, pair: PassPair) -> str:
+        """A pass after which they differ, with what only one of both runs before it."""
+        said = f"{pair.label} (dumps {pair.left} and {pair.right})"
+        if inserted := self._inserted(pair):
+            said += f", after {', '.join(f'{one.name} ({one.state})' for one in inserted)}"
+        return said
 
     @property
     def _left_out(self) -> list[str]:
@@ -183,7 +215,15 @@ class Comparison:
             *([_NO_LINES] if named else []),
             *(["the right one ran without values, which its passes may look at"] if lacking else []),
             *([NO_VALUES] if self.values_left_out else []),
+            *([_UNPRINTED] if self._unprinted else []),
         ]
+
+    @property
+    def _unprinted(self) -> bool:
+        """Whether a pass of only one side is of a step whose passes leave a dump only where they change something."""
+        alone = [self._alone_in(pair) for pair in self.passes if pair.state in ("only left", "only right")]
+        steps = [trace.steps[trace.dumps[number].step] for trace, number in alone if trace.dumps[number].step >= 0]
+        return any("-print-changed" in step.arguments for step in steps)
 
     @property
     def _beside_nothing(self) -> str:

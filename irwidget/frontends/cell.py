@@ -78,6 +78,8 @@ class NotebookCell:
     """Bytes that a process of ours may use."""
     check: bool = False
     """Whether what it lowers is to be executed and compared."""
+    elsewhere: bool = False
+    """Whether another release lowers it too, or alone: what this process's refuses is lowered all the same."""
 
     def run(self) -> None:
         """Run it. Raises AlreadyShown for an error of the user's own."""

@@ -416,7 +416,8 @@ def is_tuned(info: Any) -> bool:
 
 def jagged_parents(env: Any, block_id: int) -> tuple[int, ...]:
     """The blocks whose lanes say how long a `hl.jagged_tile` is; none for other tiles."""
-    return tuple(env.jagged_tile_parent_ids.get(block_id, ()))
+    known: Any = getattr(env, "jagged_tile_parent_ids", {})  # since Helion 1.1, as `hl.jagged_tile`
+    return tuple(known.get(block_id, ()))
 
 
 def origin_of(host: Any, expression: Any) -> Any:

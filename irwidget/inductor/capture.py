@@ -96,6 +96,8 @@ class _Capture:
         self.codes: list[tuple[types.CodeType, types.CodeType]] = []
         self.failed: Exception | None = None
         """What Inductor raised: Dynamo keeps some kinds to itself, and runs the frame as it is."""
+        self.given_up: dict[int, Exception] = {}
+        """By graph, what Inductor raised of the kinds after which Dynamo warns and goes on without that graph."""
         self.left: list[Break] = []
         """Why whole frames were left to eager PyTorch: what could break no graph, such as a branch in a loop."""
 
@@ -123,7 +125,12 @@ class _Capture:
         code = _code_of(asked.obj)
         if code is not None:
             recorder.add("bytecode", "bytecode", printing.bytecode(code), "text")
-        options: dict[str, Any] = {"backend": self._backend, "dynamic": asked.dynamic, "fullgraph": asked.fullgraph}
+
+        def backend(module: Any, inputs: Sequence[Any]) -> Any:
+            return self._backend(module, inputs)
+
+        backend.__name__ = getattr(asked.backend, "__name__", "inductor")  # Dynamo's messages have it
+        options: dict[str, Any] = {"backend": backend, "dynamic": asked.dynamic, "fullgraph": asked.fullgraph}
         gradients = torch.is_grad_enabled() if asked.grad is None else asked.grad
         try:
             # oneDNN's operations are the CPU's: what PyTorch's C++ would choose of them is in no graph for a GPU.
@@ -164,6 +171,9 @@ class _Capture:
                 compiled = self._compile(module, given)
             except private.get("RestartAnalysis"):
                 raise
+            except private.get("left_to_eager") as error:
+                self.given_up[self.recorder.graph] = error
+                raise
             except Exception as error:
                 self.failed = error
                 raise
@@ -182,10 +192,14 @@ class _Capture:
         """Raises what kept a graph from being compiled, or a graph in two halves from having both."""
         if self.failed is not None:
             raise self.failed
+        if self.given_up and not self.outputs:
+            raise next(reversed(self.given_up.values()))
         if not self.asked.watched or self.asked.backend is not None:
             return
         halves = {(stage.graph, stage.direction) for stage in self.recorder.stages if stage.direction}
         for graph, direction in sorted(halves - self.recorder.compiled):
+            if graph in self.given_up:
+                continue
             raise RuntimeError(f"AOTAutograd did not have the {direction} half of graph {graph} compiled")
 
     def _left_frames(self, original: Any) -> Any:
@@ -264,6 +278,8 @@ class _Capture:
             from irwidget.inductor import gpu
 
             said += [f"{name} is the first of several templates: without a GPU none is timed" for name in gpu.untimed]
+            said += [f"{name} is not launched: what it writes has no values for code after a graph break"
+                     for name in gpu.unlaunched]  # fmt: skip
             if _has_recurrent(self.asked.obj):
                 said.append("RNN, LSTM and GRU are taken apart into operations: cuDNN's kernels are never taken")
         return tuple(said)
@@ -280,6 +296,10 @@ class _Capture:
         if isinstance(getattr(error, "inner_exception", error), private.get("SkipFrame")):  # bfloat16 before sm_80
             said = f"torch.compile leaves this program to eager PyTorch on {self.asked.arch}: {said.split(': ')[-1]}"
             said += "\n  Lower it for another architecture (sm_80 and later have bfloat16), or in another dtype."
+        if error in self.given_up.values():
+            said += (
+                "\n  torch.compile goes on after this: it warns, and leaves the whole of that frame to eager PyTorch."
+            )
         return Stopped(said, phase, place, recorder.lowered)
 
 
@@ -314,8 +334,10 @@ def _code_of(obj: Any) -> types.CodeType | None:
 def _break(reason: Any, stack: Any) -> Break:
     """One of Dynamo's reasons why it ended a graph, with the innermost line of the user's."""
     frames = [Location(frame.filename, frame.lineno or 0) for frame in stack or ()]
-    ours = [frame for frame in frames if is_user_file(frame.file)]
     said = str(reason).strip()
+    if not frames:  # a backend's failure, which tells the line of its node
+        frames = [Location(file, int(number)) for file, number in re.findall(r'^ *File "(.+)", line (\d+)', said, re.M)]
+    ours = [frame for frame in frames if is_user_file(frame.file)]
     hints = re.findall(r"^\s*Hint: (.*)$", said, re.M)
     return Break(said, (ours or frames or [None])[-1], " or: ".join(hint.strip() for hint in hints))
 

@@ -89,7 +89,19 @@ def install(arch: Arch) -> None:
     for name in ("cudagraph_post_compile", "cudagraph_partition_post_compile", "caching_allocator"):
         private.put(name, nothing)
     private.config(private.INDUCTOR).benchmark_epilogue_fusion = False
+    private.launch_with(_unlaunched)
     _fakes()
+
+
+unlaunched: dict[str, None] = {}
+"""Triton kernels of the user's that a graph would have launched."""
+
+
+def _unlaunched(*, kernel_idx: int, **_: Any) -> None:
+    kernel = private.get("kernel_side_table").get_kernel(kernel_idx)
+    while not hasattr(kernel, "__name__"):  # what tunes it
+        kernel = kernel.fn
+    unlaunched[kernel.__name__] = None
 
 
 def _driver(arch: Arch) -> Any:

@@ -11,7 +11,7 @@ from irwidget.inductor.data import Direction, Kernel
 from irwidget.inductor.schedule import Drawn
 from irwidget.trace import Location
 
-_DEFINED = re.compile(r"^(\w+) = async_compile\.(\w+)\(.*?(?P<quote>'''|\"\"\")\n?", re.M)
+_DEFINED = re.compile(r"^(\w+) = async_compile\.(\w+)\((?:'(?P<function>\w+)', )?.*?(?P<quote>'''|\"\"\")\n?", re.M)
 
 
 def found(
@@ -30,11 +30,12 @@ def found(
         end = text.find(quote, match.end())
         source = text[match.end() : end if end >= 0 else len(text)]
         ops, lines = noted.get(name, ((), {}))
+        ops = ops or tuple(op.name for op in schedule.ops if op.kernel == name)  # a template is written as a whole
         whole = schedule.places(ops)
         content = printing.placed(source, lines, whole)
         before = text.count("\n", 0, match.end())
         triton = compiler == "triton"
-        launch = launched(source, name) if triton else {}
+        launch = launched(source, match["function"] or name) if triton else {}
         yield Kernel(name, "python" if triton else "text", content, graph, direction, tuple(ops), **launch), before
 
 

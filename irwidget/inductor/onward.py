@@ -113,7 +113,8 @@ def file_of(kernel: Kernel) -> str:
     return f"<inductor: {kernel.title}.py>"
 
 
-_LAUNCHER = re.compile(r"^@triton_heuristics\..*?(?=^@triton\.jit)", re.M | re.S)
+_LAUNCHER = re.compile(r"^@triton_heuristics\..*?(?=^@triton\.jit\s+def (\w+))", re.M | re.S)
+"""Inductor's launcher, before the kernel: its own are called `triton_` there, the user's as the user calls them."""
 
 
 def jit_function(kernel: Kernel) -> Any:
@@ -124,7 +125,8 @@ def jit_function(kernel: Kernel) -> Any:
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     space: dict[str, Any] = {"__name__": f"irwidget.inductor.{kernel.name}", "__file__": name}
     exec(compile(plain, name, "exec"), space)
-    return space[kernel.name] if kernel.name in space else space["triton_"]
+    found = _LAUNCHER.search(source)
+    return space[found[1] if found else kernel.name]
 
 
 class _Relocated:

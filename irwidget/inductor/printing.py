@@ -261,7 +261,7 @@ def assigned(line: str) -> str:
     return f"{found[1]} =" if found else ""
 
 
-_BEGINS = re.compile(r"def |extern ")
+_BEGINS = re.compile(r"def |extern |template\b|static |inline |void ")
 """How the function begins whose lines are the kernel's."""
 
 

@@ -29,6 +29,7 @@ SITES: Mapping[str, tuple[str, str]] = {
     "innermost_backend": ("torch._dynamo.eval_frame", "innermost_backend"),
     "RestartAnalysis": ("torch._dynamo.exc", "RestartAnalysis"),
     "SkipFrame": ("torch._dynamo.exc", "SkipFrame"),
+    "left_to_eager": ("torch._dynamo.exc", "exceptions_allowed_to_be_fallback"),
     "is_of_modules": ("torch._dynamo.symbolic_convert", "InstructionTranslatorBase.is_co_filename_from_nn_modules"),
     "TracingContext": ("torch._guards", "TracingContext"),
     # AOTAutograd
@@ -82,6 +83,9 @@ SITES: Mapping[str, tuple[str, str]] = {
     "fake_mode_dispatch": (_FAKE, "FakeTensorMode.dispatch"),
     "meta_handlers": (_FAKE, "_DISPATCH_META_HANDLERS"),
     "init_gpu_context": (_FAKE, "init_gpu_context"),
+    "triton_launch": ("torch._higher_order_ops.triton_kernel_wrap", "triton_kernel_wrapper_mutation"),
+    "dispatch_key": ("torch._C", "DispatchKey"),
+    "kernel_side_table": ("torch._higher_order_ops.triton_kernel_wrap", "kernel_side_table"),
     "fold_constants": ("torch._inductor.constant_folding", "ConstantFolder.run"),
     "fold_zeros": (
         "torch._inductor.fx_passes.joint_graph",
@@ -190,6 +194,15 @@ def put(name: str, value: Any) -> None:
 def wrap(name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
     """Put `make(original)` in its place. Raises as `get`."""
     put(name, make(get(name)))
+
+
+def launch_with(launch: Callable[..., None]) -> None:
+    """Have graphs that run as they are launch Triton kernels of the user's with `launch`, which takes what PyTorch's
+    operator takes. Only ever in a copy. Raises as `get`.
+    """
+    operator = get("triton_launch")
+    operator.py_kernels[get("dispatch_key").CompositeExplicitAutograd] = launch
+    operator._dispatch_cache.clear()
 
 
 def config(module: str) -> Any:

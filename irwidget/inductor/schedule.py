@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -37,7 +37,17 @@ def drawn(graph: Any, index: int, direction: Direction) -> Drawn:
     """The operations of a graph whose code has been made, in their order."""
     nodes = [(one, node.get_name()) for node in graph.scheduler.nodes for one in node.get_nodes()]
     ops = [_op(one, group, index, direction, graph.removed_buffers) for one, group in nodes]
-    return Drawn(index, direction, ops)
+    return Drawn(index, direction, _used(ops))
+
+
+def _used(ops: Sequence[InductorOp]) -> list[InductorOp]:
+    """Those that no node is behind, such as one that lays out a weight anew, have the lines of what reads them."""
+    found = list(ops)
+    for i in reversed(range(len(found))):
+        if not found[i].places:
+            users = (one for one in found[i + 1 :] if one.places and found[i].writes.keys() & one.reads.keys())
+            found[i] = replace(found[i], places=next((one.places for one in users), ()))
+    return found
 
 
 def _op(node: Any, group: str, graph: int, direction: Direction, removed: Collection[str]) -> InductorOp:

@@ -63,9 +63,14 @@ def _every_pass(state: State, step: Step, name: str, work: Callable[[str, TextSt
     for kernel, before in kernels.items():
         assert isinstance(before, TextState)
         own = not isinstance(before, DebugText)
-        changed, stopped = _accepted(
-            lambda text=before.text, own=own: llvm_passes.run(step.tool, step.arguments, text, own=own)
-        )
+        try:
+            changed, stopped = _accepted(
+                lambda text=before.text, own=own: llvm_passes.run(step.tool, step.arguments, text, own=own)
+            )
+        except mlir.PassFailed as error:
+            raise StepFailed(
+                events.Failed("pass", str(error), name, step.tool, error.diagnostics, f"{step.tool} {step.arguments}")
+            ) from None
         for one in changed:
             places = one.places if own else llvm_state.places(before, one.places)
             content = Content(one.text, True, places)

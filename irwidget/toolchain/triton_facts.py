@@ -64,7 +64,7 @@ def ptxas(log: str) -> dict[str, int]:
     return _search(_PTXAS, log)
 
 
-_PTXAS_WARNING = re.compile(r"^ptxas (?:warning\s*: |info\s*: (?=\())(.*)$", re.M)
+_PTXAS_WARNING = re.compile(r"^ptxas(?:-\w+)? (?:warning\s*: |info\s*: (?=\())(.*)$", re.M)
 
 
 def ptxas_warnings(log: str) -> tuple[str, ...]:

@@ -314,7 +314,7 @@ def diagnostics(text: str) -> tuple[Diagnostic, ...]:
     return tuple(dict.fromkeys(placed))
 
 
-_PTXAS = re.compile(r"^ptxas [^\n]*?, line (\d+); (?:error|fatal)\s*: (.*)$", re.M)
+_PTXAS = re.compile(r"^ptxas(?:-\w+)? [^\n]*?, line (\d+); (?:error|fatal)\s*: (.*)$", re.M)
 _LLVM_MC = re.compile(r"^error: (.*)\n(.+)$", re.M)
 
 

@@ -7,6 +7,7 @@ in `tests/triton/test_contract.py`, so that a change in Triton is answered here.
 from __future__ import annotations
 
 import ast
+import gc
 import importlib
 import inspect
 import sys
@@ -170,8 +171,19 @@ def autotuner() -> Any:
 
 
 def jit_functions() -> Iterator[Any]:
-    """Every JIT function of the process, those defined last first."""
-    yield from reversed(list(vars(_module("runtime.jit"))["_triton_jit_function_registry"].values()))
+    """Every JIT function of the process, those defined last first; before 3.7, which keeps no list, in no order."""
+    known: Mapping[str, Any] | None = vars(_module("runtime.jit")).get("_triton_jit_function_registry")
+    if known is None:
+        yield from (one for one in gc.get_objects() if isinstance(one, jit_function()))
+    else:
+        yield from reversed(list(known.values()))
+
+
+def definition(function: Any) -> tuple[str, int]:
+    """The file of a JIT function, and the line of its `def`."""
+    if hasattr(function, "def_file_line_number"):  # since 3.8
+        return function.file_name, function.def_file_line_number
+    return _module("runtime.jit").get_jit_fn_file_line(function)
 
 
 def names_looked_up(error: BaseException) -> list[tuple[Any, ast.AST]]:

@@ -1,20 +1,27 @@
-"""The diff of two lowerings after the first pass after which they differ. Needs no widgets."""
+"""The diffs of two lowerings after passes after which they differ. Needs no widgets."""
 
 from __future__ import annotations
 
-from irwidget.experiments.comparison import Comparison
+from irwidget.experiments.comparison import Comparison, PassPair
 from irwidget.trace import Trace
 from irwidget.views.analysis import Analysis
 from irwidget.views.fallbacks import unified
 
 
-def difference(comparison: Comparison) -> list[str]:
-    """The lines of a unified diff of both after the first pass after which they differ, renumbering apart."""
-    first = comparison.first
-    if first is None or first.left is None or first.right is None:
+def difference(comparison: Comparison, at: PassPair | None) -> list[str]:
+    """The lines of a unified diff of both after a pass of both, renumbering apart."""
+    if at is None or at.left is None or at.right is None:
         return []
-    old, new = comparison.left.trace.dumps[first.left], comparison.right.trace.dumps[first.right]
+    old, new = comparison.left.trace.dumps[at.left], comparison.right.trace.dumps[at.right]
     if old.language != new.language:
         return []
     both = Analysis(Trace("", (old, new)))
     return list(unified(both.lines(0), both.lines(1), both.hunks(0, 1, ignore_renumbering=True)))
+
+
+def differences(comparison: Comparison) -> dict[str, PassPair]:
+    """The passes after which a diff tells something: the first, and where they were the same again, the last."""
+    first, last = comparison.first, comparison.last
+    if first is None:
+        return {}
+    return {"first": first, **({"last": last} if last and comparison.again else {})}

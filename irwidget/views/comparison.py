@@ -6,7 +6,7 @@ from typing import Any
 
 from irwidget.experiments.comparison import Comparison, PassPair
 from irwidget.views import base, offline
-from irwidget.views.beside import difference
+from irwidget.views.beside import difference, differences
 from irwidget.views.markup import aligned, folded, table, tag
 from irwidget.views.widget import PassDiff
 
@@ -43,17 +43,18 @@ def text(comparison: Comparison) -> str:
     lines = [f"{left.name} ({left.target}) and {right.name} ({right.target}): {comparison.summary}"]
     lines += aligned([("left", "right", "pass", ""), *map(_row, comparison.passes)])
     lines += [f"{name}: {old} and {new}" for name, (old, new) in (comparison.costs | comparison.tools).items()]
-    if shown := _shown(comparison):
-        lines += ["", f"after {comparison.first.label if comparison.first else ''}:", *shown]
+    for at in differences(comparison).values():
+        if shown := _shown(comparison, at):
+            lines += ["", f"after {at.label}:", *shown]
     return "\n".join(lines)
 
 
 MOST = 40
-"""Lines of the first difference that text and HTML show."""
+"""Lines of a difference that text and HTML show."""
 
 
-def _shown(comparison: Comparison) -> list[str]:
-    lines = difference(comparison)
+def _shown(comparison: Comparison, at: PassPair) -> list[str]:
+    lines = difference(comparison, at)
     return [*lines[:MOST], f"... {len(lines) - MOST} more lines"] if len(lines) > MOST else lines
 
 
@@ -64,7 +65,11 @@ def html(comparison: Comparison) -> str:
         "div",
         tag("p", tag("strong", comparison.summary)),
         table(("", "left", "right"), [(name, str(old), str(new)) for name, (old, new) in both.items()]) if both else "",
-        folded("First difference", tag("pre", "\n".join(shown))) if (shown := _shown(comparison)) else "",
+        *(
+            folded(f"{which.title()} difference", tag("pre", "\n".join(shown)))
+            for which, at in differences(comparison).items()
+            if (shown := _shown(comparison, at))
+        ),
         folded("Passes", table(("left", "right", "pass", ""), list(map(_row, comparison.passes)))),
     )
 

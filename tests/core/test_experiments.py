@@ -368,6 +368,46 @@ def test_a_command_is_as_the_stock_program_takes_it(low, tmp_path):
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
+def test_a_difference_that_passes_undo_is_told_beside_the_one_that_stays():
+    before = (
+        "func.func private @one(%a: i32) -> i32 {\n  %0 = arith.addi %a, %a : i32\n  return %0 : i32\n}\n"
+        "func.func @f(%a: i32) -> i32 {\n  %0 = call @one(%a) : (i32) -> i32\n  return %0 : i32\n}"
+    )
+    sides = [
+        irwidget.lower(text, to="raw_ir", pipeline=f"mlir-opt --inline{more} --cse")
+        for text in (before, before.replace("@one", "@other"))
+        for more in ("", " --convert-arith-to-llvm")
+    ]
+    undone, stays = (irwidget.compare(sides[0], sides[i]) for i in (2, 3))
+    assert undone.summary == (
+        "they start differently; the same again after inline (dumps 1 and 1); the results are the same"
+    )
+    assert (undone.again.name, undone.last, undone.first.name) == ("inline", None, "input")
+    assert stays.summary == (
+        "they start differently; the same again after inline (dumps 1 and 1); last begin to differ after cse "
+        "(dumps 2 and 3), after convert-arith-to-llvm (only right); 0 passes only left, 1 only right; "
+        "the results differ"
+    )
+    for said in (str(stays), stays._repr_mimebundle_()[0]["text/html"]):
+        assert "call @other(%arg0)" in said
+        assert "llvm.add %arg0, %arg0" in said
+    assert irwidget.compare(sides[0], sides[1]).again is None
+
+
+def test_passes_that_are_shown_where_they_change_something_are_not_said_to_run_on_one_side_only():
+    sides = [
+        irwidget.lower(LLVM.replace("add i32 %x, 0", line), to="raw_ir", pipeline="opt -O2 -print-changed")
+        for line in ("add i32 %x, 0", "mul i32 %x, %b")
+    ]
+    found = irwidget.compare(*sides)
+    assert "only left" in {pair.state for pair in found.passes}
+    assert found.summary.endswith("a pass of only one side may have run in the other and changed nothing")
+    with pytest.raises(irwidget.PassError, match="does not parse") as raised:
+        irwidget.lower(LLVM.replace("sub i32 %a", "sub i32 %zz"), to="raw_ir", pipeline="opt -O2 -print-changed")
+    failure = raised.value.lowering.failure
+    assert (failure.pass_name, failure.tool, failure.diagnostics[0].location.line) == ("default<O2>", "opt", 2)
+
+
 def test_the_first_diverging_pass_is_found_apart_from_names():
     before = (
         "func.func @f(%a: i32, %b: i32) -> i32 {{\n  %x = arith.{} %a, %b : i32\n"

@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import torch
+import triton
+import triton.language as tl
 
 
 def attended(x, w):
@@ -105,3 +107,28 @@ def detached(x):
     with torch.no_grad():
         y = x * 2
     return y + x
+
+
+def waves(x):
+    return x.sin().cos()
+
+
+def narrowed(x, start):
+    """PyTorch's fake tensors have no value to start from: this frame is left to eager PyTorch."""
+    return waves(x.narrow(0, start, 2))
+
+
+def narrowed_only(x, start):
+    return x.narrow(0, start, 2) + 1
+
+
+@triton.jit
+def twice(source, target, count, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(target + at, tl.load(source + at, at < count) * 2, at < count)
+
+
+def doubled(x):
+    y = torch.empty_like(x)
+    twice[(1,)](x, y, x.numel(), BLOCK=4096)
+    return y.sin()

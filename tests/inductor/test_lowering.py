@@ -16,6 +16,7 @@ from tests.inductor.programs import line
 X, W = torch.randn(64, 64), torch.randn(64, 64)
 COMPUTES = re.compile(r"\s+(?:@\S+ )?(?:add|mul|sub|fma|ex2|max|div|ld\.global|st\.global)\S*\s")
 """Instructions of PTX."""
+COMPUTES_IN_CPP = re.compile(r"\s+(?![\s/#]).* = ")
 GPU = ["dynamo_fx", "inductor_fx", "inductor_loop_ir", "inductor_python", "inductor_triton", "inductor_ptx"]
 
 
@@ -182,6 +183,17 @@ def test_what_dynamo_keeps_to_itself_is_a_failure_all_the_same():
         irwidget.lower(torch.compile(programs.apart, backend=fails), X, to="inductor_fx")
 
 
+def test_after_what_dynamo_keeps_to_itself_other_frames_are_compiled_as_they_are_without_us():
+    low = irwidget.lower(programs.narrowed, X, torch.tensor(2), to="inductor_cpp")
+    (kernel,) = low.results["compilation"].captured.kernels
+    assert kernel.name == "cpp_fused_cos_sin_0"
+    (said,) = [one for one in low.diagnostics if "Backend compiler `inductor` failed" in one.message]
+    assert said.location.line == line(programs.narrowed, "x.narrow")
+    assert low.failure is None
+    with pytest.raises(PassError, match="leaves the whole of that frame to eager PyTorch"):
+        irwidget.lower(programs.narrowed_only, X, torch.tensor(2), to="inductor_cpp")
+
+
 def compiled_in_place(**told):
     module = torch.nn.Softmax(-1)
     module.compile(**told)
@@ -298,6 +310,28 @@ def test_shapes_can_be_dynamic():
     low = irwidget.lower(programs.apart, torch.randn(32, 48), to="inductor_triton", dynamic=True)
     assert "ks0" in low.text
     assert "Sym(s" in "".join(dump.text for dump in low.dumps) or "s77" in "".join(dump.text for dump in low.dumps)
+
+
+def test_a_triton_kernel_of_the_users_is_compiled_and_not_launched():
+    made = irwidget.lower(programs.doubled, X, to=["inductor_triton", "inductor_ptx"], arch="sm_90")
+    kernels = made["inductor_triton"].results["compilation"].captured.kernels
+    assert [kernel.name for kernel in kernels] == ["twice_0", "triton_poi_fused_sin_0"]
+    assert "twice is not launched: what it writes has no values for code after a graph break" in [
+        one.message for one in made["inductor_triton"].diagnostics
+    ]
+    assert ".entry twice(" in made["inductor_ptx"].text
+    assert line(programs.doubled, "twice[") in {place.line for place in kernels[0].source.places if place}
+
+
+def test_code_that_no_node_is_behind_and_templates_have_the_line_that_they_are_for():
+    layout = irwidget.lower(torch.nn.Conv2d(4, 8, 3), torch.randn(1, 4, 8, 8), to="inductor_cpp", grad=False)
+    template = irwidget.lower(programs.scored, torch.randn(1, 1, 128, 16), to="inductor_cpp", grad=False)
+    for low in (layout, template):
+        kernels = low.results["compilation"].captured.kernels
+        for kernel in kernels:
+            pairs = list(zip(kernel.source.text.split("\n"), kernel.source.places, strict=True))
+            assert [text for text, place in pairs if place is None and COMPUTES_IN_CPP.match(text)] == []
+    assert {place.line for place in kernels[-1].source.places if place} == {line(programs.scored, "return flex")}
 
 
 def test_a_tensor_made_of_values_is_on_the_gpu():

@@ -108,20 +108,24 @@ def test_the_first_pass_that_differs(here, there):
     assert changed[0] in str(found)
 
 
-def test_a_pass_with_a_new_name(here):
+@pytest.mark.parametrize(
+    ("name", "renamed"),
+    [("triton-gpu-coalesce", True), ("tritongpu-coalesce-nv", True), ("tritongpu-pipeline", False)],
+)
+def test_a_pass_with_a_new_name(here, name, renamed):
     dumps = list(here.dumps)
     at = next(i for i, dump in enumerate(dumps) if dump.name == "tritongpu-coalesce")
-    dumps[at] = dataclasses.replace(dumps[at], name="triton-gpu-coalesce")
-    renamed = irwidget.Lowering(dataclasses.replace(here.trace, dumps=tuple(dumps)))
-    pair = irwidget.compare(here, renamed).passes[at]
+    dumps[at] = dataclasses.replace(dumps[at], name=name)
+    found = irwidget.compare(here, irwidget.Lowering(dataclasses.replace(here.trace, dumps=tuple(dumps))))
+    pair = found.passes[at]
     assert (pair.name, pair.renamed, pair.left, pair.right, pair.state) == (
         "tritongpu-coalesce",
-        "triton-gpu-coalesce",
+        name if renamed else "",
         at,
-        at,
-        "same",
+        at if renamed else None,
+        "same" if renamed else "only left",
     )
-    assert irwidget.compare(here, renamed).ends_the_same
+    assert found.ends_the_same
 
 
 def test_experiments_go_on_with_the_toolchain(here, there, other_triton):
@@ -223,6 +227,22 @@ def test_a_release_whose_names_moved_says_so(bare_triton):
         UnsupportedError, match=r"triton 3\.3\.99 cannot be imported.*knobs.*works with triton 3\.4 to 3\.9"
     ):
         irwidget.lower(column, X, OUT, 1024, 32, toolchain=str(bare_triton), **LAUNCH)
+
+
+def test_what_the_triton_here_refuses_is_for_the_toolchain_to_refuse(other_triton, tmp_path, capsys):
+    file = tmp_path / "refused.py"
+    file.write_text(
+        "import torch, triton, triton.language as tl\n@triton.jit\ndef refused(x):\n    tl.store(x, tl.nothing(1))\n"
+        "x = torch.ones(4)\nrefused[(1,)](x)\nprint('it goes on')\n"
+    )
+    words = ["lower", str(file), "--to", "triton_gpu_ir", "--arch", "sm_90"]
+    assert cli.main([*words, "--toolchain", str(other_triton)]) == 1
+    out, said = capsys.readouterr()
+    assert "it goes on" in out
+    assert f"  at {file}:4:17\n    tl.store(x, tl.nothing(1))\nThe toolchain is {other_triton}" in said
+    assert cli.main(words) == 1
+    out, said = capsys.readouterr()
+    assert ("it goes on" in out, "The toolchain is" in said) == (False, False)
 
 
 def test_the_names_that_a_release_lacks(monkeypatch):
@@ -351,15 +371,32 @@ def test_a_search_takes_two_different_releases(versions):
         irwidget.bisect(column, to="triton_gpu_ir", package="triton", versions=versions)
 
 
-def test_where_no_release_can_be_tried_each_says_why(monkeypatch):
+@pytest.mark.parametrize(
+    ("there_is", "said"),
+    [
+        ("", "No release of x can be tried\n  1: not tried: x==1 is nothing\n  3: not tried: x==3 is nothing"),
+        ("1", "Of x only 1 can be tried, and there is none to compare it with\n  1: what the others are compared with"),
+        ("3", "Of x only 3 can be tried, and there is none to compare it with\n  1: not tried: x==1 is nothing"),
+        ("12", "No change from x 1 to 2, of those that were tried"),
+    ],
+)
+def test_where_less_than_two_releases_can_be_tried_each_says_why(here, monkeypatch, there_is, said):
     def lower(*_, toolchain, **__):
+        if toolchain[-1] in there_is:
+            return here
         raise UnsupportedError(f"{toolchain} is nothing")
 
+    def search(*versions):
+        return irwidget.bisect(column, to="triton_gpu_ir", package="x", versions=versions)
+
     monkeypatch.setattr(bisecting, "lower", lower)
+    if there_is == "12":
+        assert search("1", "2", "3").summary == said
+        return
     with pytest.raises(ToolError) as raised:
-        irwidget.bisect(column, to="triton_gpu_ir", package="x", versions=["1", "2"])
-    said = "  1: not tried: x==1 is nothing\n  2: not tried: x==2 is nothing"
-    assert str(raised.value) == f"No release of x can be tried\n{said}"
+        search("1", "3")
+    assert str(raised.value).startswith(said)
+    assert all(f"\n  {version}: " in str(raised.value) for version in "13")
 
 
 def test_the_order_of_releases():

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import triton
 
 from irwidget.frontends.triton import cuda, gpu, tensors
 from irwidget.toolchain import triton_private as private
@@ -119,10 +120,13 @@ def test_an_autotuner_has_what_we_run_it_by():
     assert hasattr(private.autotuner(), "prune_configs")
 
 
-def test_the_registry_holds_every_jit_function():
-    assert any(function is add_kernel for function in private.jit_functions())
-    assert hasattr(add_kernel, "def_file_line_number")
-    assert hasattr(add_kernel, "file_name")
+@pytest.mark.parametrize("kept", [True, False])
+def test_every_jit_function_is_found_with_the_line_of_its_definition(monkeypatch, kept):
+    if not kept:  # as before 3.7
+        monkeypatch.delitem(vars(triton.runtime.jit), "_triton_jit_function_registry")
+    (found,) = (function for function in private.jit_functions() if function is add_kernel)
+    _, first = inspect.getsourcelines(add_kernel.fn)
+    assert private.definition(found) == (add_kernel.fn.__code__.co_filename, first + 1)
 
 
 def test_a_launch_is_bound_and_packed(backend: Any):

@@ -170,6 +170,7 @@ class Triton(FrontEnd):
             memory=cell.memory,
             values=values,
             interpret=bool(cell.options.get("interpret", True)),
+            elsewhere=cell.elsewhere,
         )
         if launches.failed and not launches:
             raise AlreadyShown

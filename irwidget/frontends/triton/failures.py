@@ -177,4 +177,5 @@ def _place(function: Any, node: Any) -> Location | None:
     line = getattr(node, "lineno", None)
     if function is None or line is None:
         return None
-    return Location(function.file_name, function.def_file_line_number + line - 1, node.col_offset + 1)
+    file, first = triton_private.definition(function)
+    return Location(file, first + line - 1, node.col_offset + 1)

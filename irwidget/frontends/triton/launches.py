@@ -16,6 +16,7 @@ from irwidget.errors import IRWidgetError
 from irwidget.frontends.triton import grids, measuring
 from irwidget.frontends.triton.captured import CapturedKernel
 from irwidget.frontends.triton.executing import execute
+from irwidget.frontends.triton.failures import compile_error
 from irwidget.frontends.triton.launch import Launch
 from irwidget.frontends.triton.ledger import LEDGER
 from irwidget.frontends.triton.memory import Memory
@@ -44,12 +45,16 @@ class Launches(list[Launch]):
         *,
         values: bool = False,
         interpret: bool = True,
+        elsewhere: bool = False,
     ) -> None:
         super().__init__()
         self.values = values
         """Whether launches are executed by the CPU, so that tensors have values."""
         self.reading = Reading(self.remark, calling_line, min(SECONDS, seconds or SECONDS), memory, interpret=interpret)
         """What the cell reads of tensors without values."""
+        self._for_others = elsewhere
+        self._refused: set[str] = set()
+        """The specialisations that this Triton does not compile, noted for another: there is no TTIR of them here."""
         self.references = References()
         """What the cell compares with what launches have written."""
         self.arch = arch
@@ -106,8 +111,10 @@ class Launches(list[Launch]):
         """Note that an autotuner has launched what was noted over and over, for its writes, on these arguments."""
         if self.real:
             return
-        special, source = captured.launch.compiled()
-        through = None if special.gluon else written(str(source.data))
+        through = None
+        if captured.hash not in self._refused:
+            special, source = captured.launch.compiled()
+            through = None if special.gluon else written(str(source.data))
         for name, value in named.items():
             if through is None or name in through:
                 for memory in self._memories(value):
@@ -161,10 +168,11 @@ class Launches(list[Launch]):
                 chosen=not self.real or not self.config,
                 settings=triton_settings.current(options=True),
             )
-            if not self.later:
-                self._compile(launch)
+            compiles = self.later or self._compiles(launch)
             self.append(launch)
             self._seen[special.key] = CapturedKernel(launch, special, self.again)
+            if not compiles:
+                self._refused.add(self._seen[special.key].hash)
         captured = self._seen[special.key]
         self._met[special.key] = captured.launch
         if refused is not None:
@@ -196,6 +204,11 @@ class Launches(list[Launch]):
 
     def on_tape(self, captured: CapturedKernel, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """Note what was launched last where host code may read what it writes."""
+        if captured.hash in self._refused:
+            problem = f"{kernel.__name__}, which the Triton here does not compile, may have written it"
+            tape = fake_mode().reader.tape
+            tape.launch(kernel, args, kwargs, self._grid, calling_line(), None, problem, by_address=True)
+            return
         special, source = captured.launch.compiled()
         ttir = str(source.data)
         problem = "" if self.reading.interpret else "launches are not executed (--no-interpret)"
@@ -212,11 +225,18 @@ class Launches(list[Launch]):
             program, args, kwargs, self._grid, calling_line(), through, problem, by_address=by_address
         )
 
-    def _compile(self, launch: Launch) -> None:
+    def _compiles(self, launch: Launch) -> bool:
+        """Compile it; whether that could be, where another Triton is to do it. Raises as `Launch.compiled`."""
         began = time.monotonic()
-        launch.compiled(seconds=self.seconds, memory=self.memory)
+        try:
+            launch.compiled(seconds=self.seconds, memory=self.memory)
+        except Exception as error:
+            if self._for_others and compile_error(error) is not None:
+                return False
+            raise
         if self.seconds is not None:
             self.seconds = max(0.0, self.seconds - (time.monotonic() - began))
+        return True
 
     @contextmanager
     def tuned(self) -> Generator[None]:

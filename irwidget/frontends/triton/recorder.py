@@ -42,6 +42,7 @@ def recording(
     memory: int | None = None,
     values: bool = False,
     interpret: bool = True,
+    elsewhere: bool = False,
 ) -> Generator[Launches]:
     """Note what is launched in the body.
 
@@ -52,6 +53,7 @@ def recording(
     device of that architecture (sm_90 when not given); a body that needs values
     ends there, quietly when something was launched before. With `values` tensors have
     them, and every launch is executed by the CPU. With a GPU it really runs.
+    With `elsewhere` a kernel that this Triton refuses is noted for another, and the body goes on.
 
     Raises UsageError for an unknown architecture, PassError for a kernel that does
     not compile, UnsupportedError where values are needed before any launch.
@@ -63,7 +65,9 @@ def recording(
         )
     real = has_gpu()
     chosen = find(arch or (real_arch() if real else DEFAULT))
-    launches = Launches(chosen, real, seconds, memory, values=values and not real, interpret=interpret)
+    launches = Launches(
+        chosen, real, seconds, memory, values=values and not real, interpret=interpret, elsewhere=elsewhere
+    )
     tuner, kernel = triton_private.autotuner(), triton_private.jit_function()
     tuned, run = (tune_on_gpu, _run_on_gpu) if real else (tune, _run)
     try:
@@ -107,6 +111,7 @@ def run_cell(
     memory: int | None = None,
     values: bool = False,
     interpret: bool = True,
+    elsewhere: bool = False,
 ) -> Launches:
     """The launches of a notebook cell, run by IPython; see `recording`.
 
@@ -123,7 +128,9 @@ def run_cell(
 
     launches: Launches | None = None
     try:
-        with recording(arch, seconds=seconds, memory=memory, values=values, interpret=interpret) as launches:
+        with recording(
+            arch, seconds=seconds, memory=memory, values=values, interpret=interpret, elsewhere=elsewhere
+        ) as launches:
             with _silent(shell), replaced(shell, "showtraceback", show_their_own):
                 ran = shell.run_cell(source, store_history=False)
             launches.failed = not ran.success
