@@ -24,6 +24,7 @@ from irwidget.frontends import (
 from irwidget.frontends.decompositions_bytes import either, held, value_of, wide
 from irwidget.frontends.decompositions_kinds import alike
 from irwidget.frontends.erfc import erfc
+from irwidget.frontends.refusing import nodes_of
 from irwidget.private_torch import get_decompositions
 
 if TYPE_CHECKING:
@@ -214,7 +215,7 @@ def _have_nothing(tensors: Any, *_: Any, **__: Any) -> bool:
     return all(_has_nothing(one) for one in tensors)
 
 
-def _hypot(x: Any, y: Any) -> Any:
+def hypot(x: Any, y: Any) -> Any:
     """The length of a vector, without an overflow of its square."""
     x, y = torch.abs(x), torch.abs(y)
     most = torch.maximum(x, y)
@@ -318,7 +319,7 @@ _TABLE: dict[Any, Callable[..., Any]] = {
     aten.roll.default: _roll,
     aten.unfold.default: _unfold,
     aten.erfc.default: decompositions_narrow.in_single(erfc),
-    aten.hypot.default: _hypot,
+    aten.hypot.default: hypot,
     aten._cdist_forward.default: _distances,
     aten.fmod.Scalar: _fmod,
     **{getattr(aten, name).Scalar_Tensor: _of_number(getattr(aten, name).Tensor) for name in _OF_NUMBERS},
@@ -405,8 +406,7 @@ class Chosen:
 
 def of(program: ExportedProgram, language: str) -> Chosen:
     """What of a program is taken apart; `language`, `TOSA` or `StableHLO`, has fewer operators itself."""
-    modules = [one for one in program.graph_module.modules() if isinstance(one, torch.fx.GraphModule)]
-    nodes = [node for module in modules for node in module.graph.nodes if node.op == "call_function"]
+    nodes = nodes_of(program)
     narrow, table = decompositions_narrow.table(language), _whole(language, len(_quantised()))
     takes = {**dict.fromkeys({**_TABLE, **_quantised()}, _always), **_SOMETIMES}
     refused = {node.target for node in nodes if takes.get(node.target, _never)(*node.args, **node.kwargs)}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from irwidget.frontends.refusing import user_line
+from irwidget.frontends.refusing import nodes_of, user_line
 from irwidget.trace import Diagnostic
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _LARGEST = frozenset((aten.maximum.default, aten.minimum.default))
 
 def remarks(program: ExportedProgram, language: str) -> Iterator[Diagnostic]:
     """Of a program that is lowered to `linalg`, `TOSA` or `StableHLO`: what its results lack."""
-    nodes = [node for node in program.graph.nodes if node.op == "call_function"]
+    nodes = nodes_of(program)
     for found, said in _LOST.get(language, ()):
         node = next(filter(found, nodes), None)
         if node is not None:
