@@ -14,7 +14,7 @@ from irwidget.frontends import decompositions, decompositions_floats, decomposit
 
 aten: Any = torch.ops.aten
 NAN, INF = float("nan"), float("inf")
-EDGES = torch.tensor([0.1, NAN, INF, -INF, 5.0, -5.0, 0.0, -0.0, 2.5, 1.0, 1e30])
+EDGES = torch.tensor([0.1, NAN, INF, -INF, 5.0, -5.0, 0.0, -0.0, 2.5, 1.0, 1e30, 552.907043, 0.687856972])
 PAIRS = {
     "isclose": (aten.isclose.default, {}),
     "isclose of NaN": (aten.isclose.default, {"equal_nan": True}),
