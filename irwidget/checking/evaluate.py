@@ -44,6 +44,7 @@ _QUOTIENT = 1024.0
 """From this quotient on, a remainder has to be exact: what is composed loses more and more of `y`."""
 EMPTIES = frozenset("empty new_empty empty_strided new_empty_strided empty_like".split())
 """Operations that return memory which is not written."""
+_COMPARISONS = frozenset("eq ne lt le gt ge".split())
 _FEW = 64
 """An operation that was exact on at least so many elements is taken for one that does not round."""
 
@@ -130,6 +131,8 @@ class Wide(Interpreter):
         args, kwargs = self.fetch_args_kwargs_from_env(n)
         if not isinstance(n.target, OpOverload):
             return n.target(*pytree.tree_map(self._inside, args), **kwargs)  # pyright: ignore[reportCallIssue]  # callable
+        if name_of(n) in _COMPARISONS:
+            args = (args[0], _of_dtype(n, args[1]))
         rounds = name_of(n) not in _REMAINDERS and self._rounds.get(n.name, name_of(n) not in _EXACT)
         noisy = self._random is not None and rounds
         eps = epsilon_of(n)
@@ -176,6 +179,14 @@ class Wide(Interpreter):
             pass
         own = pytree.tree_map(lambda leaf: _narrowed(leaf, node), (args, kwargs))
         return _widened(call(node, *own))
+
+
+def _of_dtype(node: Node, number: Any) -> Any:
+    """The number that a tensor is compared with as one of the dtype that they are compared in."""
+    given = node.all_input_nodes[0].meta.get("val")
+    if not isinstance(number, float) or not isinstance(given, torch.Tensor):
+        return number
+    return float(torch.tensor(number, dtype=torch.result_type(given, number)))
 
 
 def _dividend(x: Any, y: Any) -> torch.Tensor:

@@ -21,15 +21,19 @@ from irwidget.frontends import (
     decompositions_resize,
     decompositions_wrong,
 )
-from irwidget.frontends.decompositions_bytes import held, value_of, wide
+from irwidget.frontends.decompositions_bytes import either, held, value_of, wide
+from irwidget.frontends.decompositions_kinds import alike
 from irwidget.frontends.erfc import erfc
+from irwidget.frontends.refusing import nodes_of
 from irwidget.private_torch import get_decompositions
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
 aten: Any = torch.ops.aten
+prims: Any = torch.ops.prims
 _SUM, _MEAN, _MAX = 0, 1, 2
+_DIVISION = aten.div.Tensor_mode
 _INDEX_PUTS = (aten.index_put.default, aten._unsafe_index_put.default)
 
 
@@ -157,6 +161,17 @@ def _with_tensor(operator: Any) -> Callable[..., Any]:
     return lambda x, number: operator(x, torch.full_like(x, held(number, x.dtype)))
 
 
+def _of_number(operator: Any) -> Callable[..., Any]:
+    """An operator of a number and a tensor as one of two tensors."""
+    return lambda number, x, **how: (
+        NotImplemented if isinstance(number, torch.Tensor) else operator(*alike(number, x), **how)
+    )
+
+
+def _begins_with_number(x: Any, *_: Any, **__: Any) -> bool:
+    return not isinstance(value_of(x), torch.Tensor)
+
+
 def _fmod(x: Any, number: Any) -> Any:
     """By a number: torch-mlir has an operation, and no form of it below."""
     kind = torch.result_type(x, number)
@@ -200,13 +215,14 @@ def _have_nothing(tensors: Any, *_: Any, **__: Any) -> bool:
     return all(_has_nothing(one) for one in tensors)
 
 
-def _hypot(x: Any, y: Any) -> Any:
+def hypot(x: Any, y: Any) -> Any:
     """The length of a vector, without an overflow of its square."""
     x, y = torch.abs(x), torch.abs(y)
     most = torch.maximum(x, y)
     ratio = torch.minimum(x, y) / most
     made = most * torch.sqrt(1 + ratio * ratio)
-    return torch.where((most == 0) | (x == math.inf) | (y == math.inf), x + y, made).abs()
+    made = torch.where((most == 0) | torch.isnan(x + y), x + y, made)
+    return torch.where((x == math.inf) | (y == math.inf), torch.full_like(x, math.inf), made)
 
 
 def _distances(x: Any, y: Any, p: float, compute_mode: Any = None) -> Any:
@@ -295,6 +311,7 @@ _OF_PYTORCH = (
 """What PyTorch itself has a decomposition of in operators that torch-mlir takes, and torch-mlir's table has not."""
 
 
+_OF_NUMBERS = "remainder bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift".split()
 _TABLE: dict[Any, Callable[..., Any]] = {
     aten._embedding_bag.default: _embedding_bag,
     aten._embedding_bag_forward_only.default: _embedding_bag,
@@ -302,9 +319,11 @@ _TABLE: dict[Any, Callable[..., Any]] = {
     aten.roll.default: _roll,
     aten.unfold.default: _unfold,
     aten.erfc.default: decompositions_narrow.in_single(erfc),
-    aten.hypot.default: _hypot,
+    aten.hypot.default: hypot,
     aten._cdist_forward.default: _distances,
     aten.fmod.Scalar: _fmod,
+    **{getattr(aten, name).Scalar_Tensor: _of_number(getattr(aten, name).Tensor) for name in _OF_NUMBERS},
+    prims.scalar_tensor.default: lambda number, **how: torch.full((), number, **how),
     aten.diagonal_scatter.default: _diagonal_scatter,
     aten.view.default: _empty_view,
     aten.cat.default: _empty_cat,
@@ -332,6 +351,7 @@ _TABLE: dict[Any, Callable[..., Any]] = {
     **decompositions_resize.TABLE,
     **get_decompositions(_OF_PYTORCH),
     **dict.fromkeys(_INDEX_PUTS, _index_put),
+    _DIVISION: either(decompositions_bytes.TABLE[_DIVISION], _of_number(_DIVISION)),
 }
 
 
@@ -367,6 +387,7 @@ _SOMETIMES: dict[Any, Callable[..., bool]] = {
     **decompositions_order.TAKES,
     **decompositions_pools.TAKES,
     **decompositions_resize.TAKES,
+    _DIVISION: lambda x, y, **how: _begins_with_number(x) or decompositions_bytes.TAKES[_DIVISION](x, y, **how),
 }
 """Operators that are taken apart for some arguments only, and whether they are for these."""
 
@@ -385,8 +406,7 @@ class Chosen:
 
 def of(program: ExportedProgram, language: str) -> Chosen:
     """What of a program is taken apart; `language`, `TOSA` or `StableHLO`, has fewer operators itself."""
-    modules = [one for one in program.graph_module.modules() if isinstance(one, torch.fx.GraphModule)]
-    nodes = [node for module in modules for node in module.graph.nodes if node.op == "call_function"]
+    nodes = nodes_of(program)
     narrow, table = decompositions_narrow.table(language), _whole(language, len(_quantised()))
     takes = {**dict.fromkeys({**_TABLE, **_quantised()}, _always), **_SOMETIMES}
     refused = {node.target for node in nodes if takes.get(node.target, _never)(*node.args, **node.kwargs)}
@@ -411,8 +431,6 @@ def _whole(language: str, _: int) -> dict[Any, Callable[..., Any]]:
     """All tables; of what is in several, the first that takes the arguments. Made once for as many quantised ones."""
     table = decompositions_wrong.table(language)
     for more in ({**_TABLE, **_quantised()}, decompositions_narrow.table(language)):
-        both = {
-            name: decompositions_bytes.either(table[name], function) for name, function in more.items() if name in table
-        }
+        both = {name: either(table[name], function) for name, function in more.items() if name in table}
         table = {**table, **more, **both}
     return {**table, **decompositions_resize.of_bytes({**private_torch_mlir.decompositions(), **table})}

@@ -94,6 +94,20 @@ def _as_float(operator: Any) -> Callable[..., Any]:
     return lambda x: operator(wide(x).to(torch.get_default_dtype())) if _is_whole(x) else NotImplemented
 
 
+def _mean(operator: Any) -> Callable[..., Any]:
+    """As what the mean is to be: torch-mlir has none of integers."""
+    return lambda x, *how, dtype=None: (
+        operator(wide(x).to(dtype), *how) if _is_averaged(x, dtype=dtype) else NotImplemented
+    )
+
+
+def _is_averaged(x: Any, *_: Any, dtype: Any = None) -> bool:
+    return _is_whole(x) and dtype is not None
+
+
+_MEANS = (aten.mean.default, aten.mean.dim)
+
+
 def _gcd(x: Any, y: Any) -> Any:
     """By Euclid's algorithm, with as many steps as the largest numbers of a dtype may take."""
     kind = torch.result_type(x, y)
@@ -118,6 +132,7 @@ TABLE: dict[Any, Callable[..., Any]] = {
     aten.pow.Tensor_Scalar: _power,
     **dict.fromkeys((aten.pow.Tensor_Tensor, aten.pow.Scalar), _powers),
     aten.isclose.default: _isclose,
+    **{operator: _mean(operator) for operator in _MEANS},
     aten.gcd.default: _gcd,
     aten.lcm.default: _lcm,
     **dict.fromkeys((aten.clamp.default, aten.clamp.Tensor), _clamp),
@@ -131,5 +146,6 @@ TAKES: dict[Any, Callable[..., bool]] = {
     **dict.fromkeys((aten.pow.Tensor_Tensor, aten.pow.Scalar), _are_powers),
     aten.isclose.default: lambda x, *_, **__: _is_whole(x),
     **dict.fromkeys((aten.clamp.default, aten.clamp.Tensor), _is_between_floats),
+    **dict.fromkeys(_MEANS, _is_averaged),
 }
 """Whether an operator of the table is taken apart for some arguments."""

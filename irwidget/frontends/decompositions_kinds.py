@@ -60,6 +60,17 @@ def number(x: Any) -> Any:
     return x.to(torch.int32) if isinstance(x, torch.Tensor) and x.dtype == torch.bool else wide(x)
 
 
+def alike(x: Any, y: Any) -> tuple[Any, Any]:
+    """Two tensors, or one and a number, as tensors of the dtype of their result."""
+    kind = torch.result_type(x, y)
+    shaped = x if isinstance(x, torch.Tensor) else y
+    x, y = (
+        wide(one).to(kind) if isinstance(one, torch.Tensor) else torch.full_like(shaped, one, dtype=kind)
+        for one in (x, y)
+    )
+    return x, y
+
+
 def clamped(x: Any, least: Any, most: Any) -> Any:
     """Between numbers, tensors or None, as the dtype that eager PyTorch gives it."""
     given = [limit for limit in (least, most) if limit is not None]

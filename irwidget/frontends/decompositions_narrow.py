@@ -35,7 +35,8 @@ def in_single(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def is_negative(x: Any) -> Any:
     """Also of the zero that has a sign."""
-    return (x < 0) | (torch.ones_like(x) / x < 0)  # torch-mlir's reciprocal stops at a zero
+    zero = 0.0 if x.dtype.is_floating_point else 0  # with the other, torch-mlir folds what it knows wrongly
+    return (x < zero) | (torch.ones_like(x) / x < 0.0)  # its reciprocal stops at a zero
 
 
 def _with_sign(size: Any, x: Any) -> Any:

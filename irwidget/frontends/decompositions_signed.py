@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from irwidget.frontends.decompositions_bytes import value_of, wide
-from irwidget.frontends.decompositions_kinds import How
+from irwidget.frontends.decompositions_bytes import value_of
+from irwidget.frontends.decompositions_kinds import How, alike
 
 aten: Any = torch.ops.aten
 
@@ -24,18 +24,11 @@ def _remainder(takes: Callable[..., bool]) -> How:
     def made(x: Any, y: Any) -> Any:
         if not takes(x, y):
             return NotImplemented
-        x, y = _alike(x, y)
+        x, y = alike(x, y)
         left = torch.fmod(x, y)
         return torch.where(_is_opposite(left, y), left + y, left)
 
     return takes, made
-
-
-def _alike(x: Any, y: Any) -> tuple[Any, Any]:
-    """A tensor, and another or a number, as tensors of the dtype of their result."""
-    kind = torch.result_type(x, y)
-    x = wide(x).to(kind)
-    return x, wide(y).to(kind) if isinstance(y, torch.Tensor) else torch.full_like(x, y)
 
 
 def _is_opposite(left: Any, y: Any) -> Any:
@@ -49,12 +42,20 @@ def _is_of_32_bits(x: Any, y: Any, *, rounding_mode: Any = "floor") -> bool:
     return rounding_mode == "floor" and torch.result_type(value_of(x), value_of(y)) == torch.int32
 
 
-def _floored(x: Any, y: Any, *, rounding_mode: Any = None) -> Any:
-    if not _is_of_32_bits(x, y, rounding_mode=rounding_mode):
-        return NotImplemented
-    x, y = _alike(x, y)
-    whole = torch.div(x, y, rounding_mode="trunc")
-    return whole - _is_opposite(x - whole * y, y).to(whole.dtype)
+def _is_of_64_bits(x: Any, y: Any, *, rounding_mode: Any = None) -> bool:
+    """Whether integers are divided that the float of 64 bits does not hold which torch-mlir makes of the quotient."""
+    return rounding_mode == "floor" and torch.result_type(value_of(x), value_of(y)) == torch.int64
+
+
+def _floored(takes: Callable[..., bool]) -> How:
+    def made(x: Any, y: Any, *, rounding_mode: Any = None) -> Any:
+        if not takes(x, y, rounding_mode=rounding_mode):
+            return NotImplemented
+        x, y = alike(x, y)
+        whole = torch.div(x, y, rounding_mode="trunc")
+        return whole - _is_opposite(x - whole * y, y).to(whole.dtype)
+
+    return takes, made
 
 
 def _is_small(x: Any, *_: Any, dtype: Any = None, **__: Any) -> bool:
@@ -81,15 +82,27 @@ def _relu(x: Any) -> Any:
     return x.clamp(min=0) if _is_integer(x) else NotImplemented
 
 
+def _negated(x: Any) -> Any:
+    """A difference: torch-mlir's passes to linalg take the number for a float of 32 bits."""
+    return torch.zeros_like(x) - x if _is_integer(x) else NotImplemented
+
+
+_DIVISIONS = (aten.div.Tensor_mode, aten.div.Scalar_mode)
 _REMAINDERS = (aten.remainder.Tensor, aten.remainder.Scalar)
-IN_STABLEHLO: dict[Any, How] = {
-    **dict.fromkeys(_REMAINDERS, _remainder(_may_be_negative)),
+IN_LINALG: dict[Any, How] = {
+    aten.neg.default: (_is_integer, _negated),
+    **dict.fromkeys(_DIVISIONS, _floored(_is_of_64_bits)),
 }
 """By operator: whether it is taken apart, and how."""
+IN_STABLEHLO: dict[Any, How] = {
+    **dict.fromkeys(_REMAINDERS, _remainder(_may_be_negative)),
+    **dict.fromkeys(_DIVISIONS, _floored(_is_of_64_bits)),
+}
+"""The same."""
 IN_TOSA: dict[Any, How] = {
     **{operator: _summed(operator) for operator in (aten.sum.default, aten.sum.dim_IntList)},
     aten.relu.default: (_is_integer, _relu),
     **dict.fromkeys(_REMAINDERS, _remainder(_is_of_32_bits)),
-    **dict.fromkeys((aten.div.Tensor_mode, aten.div.Scalar_mode), (_is_of_32_bits, _floored)),
+    **dict.fromkeys(_DIVISIONS, _floored(_is_of_32_bits)),
 }
 """The same."""

@@ -153,6 +153,12 @@ IN_LINALG: dict[Any, How] = {
     **{operator: _whether(operator) for operator in (aten.any.dim, aten.all.dim)},
 }
 """By operator: whether it is taken apart, and how."""
+IN_STABLEHLO: dict[Any, How] = {
+    **{operator: _whether(operator) for operator in (aten.any.dim, aten.all.dim)},
+    aten.bitwise_right_shift.Tensor: in_32_bits(aten.bitwise_right_shift.Tensor, torch.uint8),
+    aten.__rshift__.Tensor: in_32_bits(aten.bitwise_right_shift.Tensor, torch.uint8),
+}
+"""The same."""
 IN_TOSA: dict[Any, How] = {
     **IN_LINALG,
     **{function.default: _as_float(function.default) for function in _FUNCTIONS},

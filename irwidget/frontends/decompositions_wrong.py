@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from irwidget.frontends import (
+    decompositions_floats,
     decompositions_folded,
     decompositions_pools,
     decompositions_signed,
@@ -289,7 +290,7 @@ def _joined(operator: Any) -> Callable[..., Any]:
 
 
 def _of_mixed_pair(x: Any, y: Any, **_: Any) -> bool:
-    return isinstance(value_of(y), torch.Tensor) and _mixes_bytes(x, y)
+    return all(isinstance(value_of(one), torch.Tensor) for one in (x, y)) and _mixes_bytes(x, y)
 
 
 def _average(operator: Any) -> Callable[..., Any]:
@@ -399,17 +400,17 @@ _SIGNED = {
     "": _both(
         _IN_LINALG,
         decompositions_unsigned.IN_LINALG,
-        decompositions_truths.IN_ALL,
-        _BEYOND,
-        decompositions_folded.IN_ALL,
+        *(decompositions_truths.IN_ALL, decompositions_signed.IN_LINALG, _BEYOND),
+        *(decompositions_folded.IN_ALL, decompositions_floats.IN_LINALG),
     ),
     "TOSA": _both(
         *(_IN_TOSA, decompositions_unsigned.IN_TOSA, decompositions_truths.IN_TOSA, decompositions_signed.IN_TOSA),
-        *(_BEYOND, decompositions_folded.IN_ALL),
+        *(_BEYOND, decompositions_folded.IN_ALL, decompositions_floats.IN_TOSA),
     ),
     "StableHLO": _both(
         *(_BEYOND, decompositions_pools.CEILED, {one: _MOVED[one] for one in _SEARCHES}),
         *(decompositions_truths.IN_STABLEHLO, decompositions_signed.IN_STABLEHLO, decompositions_folded.IN_ALL),
+        *(decompositions_floats.IN_ALL, decompositions_unsigned.IN_STABLEHLO),
     ),
 }
 """By language; StableHLO has unsigned integers."""

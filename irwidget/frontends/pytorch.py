@@ -12,7 +12,7 @@ from irwidget.checking import check as checking
 from irwidget.checking import expected as expectations
 from irwidget.checking.allowance import Unchecked
 from irwidget.errors import ExportError, IRWidgetError, ToolError, UsageError
-from irwidget.frontends import base, forms, importing, refusing
+from irwidget.frontends import base, forms, importing, lost, refusing
 from irwidget.frontends import torch as export
 from irwidget.frontends.base import Begun, FrontEnd, Given, Made
 from irwidget.frontends.forms import PLAIN, Form
@@ -72,6 +72,11 @@ TARGETS = (
 )
 
 
+def _language(target: Target) -> str:
+    """`linalg`, `TOSA` or `StableHLO`, where an IR type is reached by one of them."""
+    return next((_NAMES[step] for step in target.steps if step in _NAMES), "")
+
+
 def value_independent_steps() -> frozenset[Step]:
     """The steps of PyTorch's routes, with any target options, that do not look at the values of large floats.
 
@@ -110,6 +115,8 @@ class Model(Begun):
         if model is not self:
             model.prepare(options)
         source, frame = model._imported
+        told = tuple(lost.remarks(model._program, _language(target)))
+        frame = replace(frame, diagnostics=(*frame.diagnostics, *told))
         return Made(refusing.named(base.run(source, (*target.steps, *extra), target.name, options, frame)))
 
     def _suited(self, target: Target, options: Options) -> Model:
@@ -118,7 +125,7 @@ class Model(Begun):
         Raises ExportError, before any pass is shown, for control flow that TOSA and StableHLO cannot say, and for what
         is doubtful and found to stop in a pass: operators, shapes and dtypes that an IR type has no form of.
         """
-        language = next((_NAMES[step] for step in target.steps if step in _NAMES), "")
+        language = _language(target)
         if language in ("TOSA", "StableHLO"):
             refusing.check_control_flow(self._program, self.given.called, language)
         other = self._other("" if language == "linalg" else language)

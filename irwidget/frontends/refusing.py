@@ -50,6 +50,14 @@ def user_line(node: Node) -> Any:
     return None
 
 
+def nodes_of(program: ExportedProgram) -> list[Node]:
+    """The operators of a program, also those in branches and bodies of loops."""
+    import torch
+
+    modules = [one for one in program.graph_module.modules() if isinstance(one, torch.fx.GraphModule)]
+    return [node for module in modules for node in module.graph.nodes if node.op == "call_function"]
+
+
 def check_layouts(program: ExportedProgram, name: str) -> None:
     """Raise ExportError for sparse tensors."""
     import torch
@@ -66,8 +74,8 @@ def check_layouts(program: ExportedProgram, name: str) -> None:
 
 def check_effects(program: ExportedProgram, name: str) -> None:
     """Raise ExportError for operators with effects, as those that raise an error on some inputs."""
-    for node in program.graph.nodes:
-        if node.op == "call_function" and str(node.target) == "with_effects":
+    for node in nodes_of(program):
+        if str(node.target) == "with_effects":
             _, operator, *args = node.args
             checks = "_linalg_check_errors" in str(operator)  # whose second argument says what for
             why = "raises errors that depend on values" if checks else "has effects besides its results"
@@ -83,9 +91,9 @@ def check_operators(module: Any, program: ExportedProgram, name: str) -> None:
     unknown = [found for found in map(_unknown, _operations(module)) if found]
     if not unknown:
         return
-    for node in program.graph.nodes:
+    for node in nodes_of(program):
         target = str(node.target).removesuffix(".default")
-        if node.op == "call_function" and target in unknown:
+        if target in unknown:
             why = "has no operation in torch-mlir, and PyTorch no decomposition of it that torch-mlir uses"
             raise refusal(name, node, why, _OTHERS, target)
 
@@ -161,7 +169,7 @@ _PLACES = "max_pool2d_with_indices max_pool3d_with_indices"
 _DOUBTFUL = {
     "linalg": f"{_NOWHERE} {_POOLS} erfinv linalg_det linalg_slogdet _linalg_det _linalg_slogdet",
     "TOSA": f"{_NOWHERE} {_POOLS} sort topk argmax argmin any.dims Float.Tensor pow.Scalar",
-    "StableHLO": f"{_NOWHERE} {_POOLS} argmax argmin diagonal isclose _adaptive_avg_pool3d {_PLACES}",
+    "StableHLO": f"{_NOWHERE} {_POOLS} argmax argmin diagonal isclose _adaptive_avg_pool3d kthvalue {_PLACES}",
 }
 """Operators of torch-mlir's that its passes lower not at all, or not for all inputs."""
 
@@ -173,7 +181,7 @@ def _doubtful(language: str) -> frozenset[str]:
 def is_doubtful(program: ExportedProgram, language: str) -> bool:
     """Whether passes to `linalg`, `TOSA` or `StableHLO` may stop: it is found out before they are shown."""
     names = _doubtful(language)
-    nodes = [node for node in program.graph.nodes if node.op == "call_function"]
+    nodes = nodes_of(program)
     if any(_called(node) in names for node in nodes):
         return True
     beyond = any(_beyond_tosa(node) or _returns_places(node) or _has_narrow(node) for node in nodes)
@@ -227,7 +235,7 @@ def stopped(program: ExportedProgram, name: str, failure: Failure, language: str
     kind = f"{language} with dynamic shapes" if dynamic else language
     advice = "export it without dynamic shapes, or lower it to stablehlo_mlir or linalg_on_tensors_mlir"
     advice = advice if dynamic else _OTHERS
-    nodes = [node for node in program.graph.nodes if node.op == "call_function"]
+    nodes = nodes_of(program)
     wanted, doubtful = _NAMED.findall(failure.message), _doubtful(language)
     said = failure.message.split(":")[0].split(" that was ")[0]
     names = {node: _called(node).replace("aten.sym_size", "aten.size") if dynamic else _called(node) for node in nodes}

@@ -243,6 +243,11 @@ _HINTS = (
         "lower the gradient as a function of its own, torch.func.grad(loss), or compute it of torch operations",
     ),
     (
+        ("FunctionalTensor on its own",),
+        "a tensor of known values is made in a branch or in the body of a loop, which PyTorch does not decompose",
+        "make it outside and use it there, or make it by torch.zeros, ones or full",
+    ),
+    (
         ("DynamicOutputShapeException",),
         "the shape of a result depends on the values of a tensor, which are not known while the model is traced",
         "compute it outside of the model, or with a result of a fixed shape",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -184,3 +185,13 @@ def test_what_rounds_in_a_branch_is_allowed_to() -> None:
         assert found is not None
         allowed.append(found)
     assert (allowed[0] > allowed[1] / 4).all()
+
+
+def test_a_tensor_that_is_made_in_a_loop_is_told_with_the_next_step() -> None:
+    def counted(make: Any, x: torch.Tensor) -> Any:
+        return while_loop(lambda x: x.sum() < 3, lambda x: (x + make(),), (x,))
+
+    with pytest.raises(ExportError, match="a tensor of known values is made in .*(?s:.)*torch.zeros, ones or full"):
+        irwidget.lower(partial(counted, lambda: torch.tensor([1.0, 2.0])), torch.ones(2), to="torch_mlir")
+    made = partial(counted, lambda: torch.ones(2))
+    assert irwidget.lower(made, torch.zeros(2), to="linalg_on_tensors_mlir").text

@@ -115,19 +115,24 @@ def diagonal(x: torch.Tensor) -> Any:
     return x.diagonal() * 2
 
 
-def near(x: torch.Tensor) -> Any:
-    return torch.isclose(x, x * 2)
+def smallest(x: torch.Tensor) -> Any:
+    return x.kthvalue(2, 0)
 
 
-@pytest.mark.parametrize("model", [diagonal, near])
+@pytest.mark.parametrize("model", [diagonal, smallest])
 def test_what_stablehlo_has_no_form_of_is_refused_before_any_pass(model: Callable[..., Any]) -> None:
-    with pytest.raises(ExportError, match="aten.(diagonal|isclose) has no form in StableHLO here"):
+    with pytest.raises(ExportError, match="aten.(diagonal|kthvalue) has no form in StableHLO here"):
         irwidget.lower(model, X, to="stablehlo_mlir", timeout=60)
+
+
+def branched(x: torch.Tensor) -> Any:
+    return torch.cond(x.sum() > 0, lambda x: torch.lgamma(x), lambda x: x + 1, (x,))
 
 
 @pytest.mark.parametrize(
     ("model", "cause"),
     [
+        (branched, r"aten\.lgamma has no operation in torch-mlir"),
         (static, r"aten\.nonzero_static has no form in linalg here \(aten\.nonzero_static is not lowered\)"),
         (orthogonal, r"aten\.linalg_qr has no form in linalg here"),
         (spectral, r"aten\._linalg_svd, of aten\.linalg_norm, has no operation in torch-mlir"),

@@ -1,0 +1,128 @@
+"""Operators of floats of which torch-mlir makes something else, in terms of others."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from irwidget.frontends.decompositions_bytes import value_of
+from irwidget.frontends.decompositions_kinds import COMPARISONS, How, alike
+from irwidget.frontends.decompositions_narrow import in_single, is_negative
+
+aten: Any = torch.ops.aten
+
+
+def _is_float(x: Any) -> bool:
+    value = value_of(x)
+    return isinstance(value, torch.Tensor) and value.dtype.is_floating_point
+
+
+def nearest(number: float, kind: torch.dtype) -> float:
+    """The number of a dtype that eager PyTorch takes for another, of two the even one; without a tensor to trace."""
+    info = torch.finfo(kind)
+    if not math.isfinite(number) or info.bits == 64:
+        return number
+    exponent, least = math.frexp(number)[1], math.frexp(info.smallest_normal)[1]
+    unit = math.ldexp(info.eps, max(exponent, least) - 1)
+    made = round(number / unit) * unit
+    return made if abs(made) <= info.max else math.copysign(math.inf, number)
+
+
+def _is_between_numbers(x: Any, number: Any) -> bool:
+    """Whether a tensor is compared with a float as numbers of its dtype, which torch-mlir widens to 64 bits."""
+    if not isinstance(number, float) or math.isnan(number):
+        return False
+    kind = torch.result_type(value_of(x), number)
+    return value_of(x).dtype in (torch.int32, torch.int64) or nearest(number, kind) != number
+
+
+def _compared(operator: Any) -> How:
+    """As numbers of the dtype that eager PyTorch compares in."""
+
+    def made(x: Any, number: Any) -> Any:
+        if not _is_between_numbers(x, number):
+            return NotImplemented
+        kind = torch.result_type(x, number)
+        return operator(x.to(kind), nearest(number, kind))
+
+    return _is_between_numbers, made
+
+
+def _of_floats(x: Any, y: Any, *_: Any, **__: Any) -> bool:
+    return _is_float(x) and _is_float(y)
+
+
+def _isclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+    """What is infinite or no number is near what is the same only."""
+    if not _of_floats(x, y):
+        return NotImplemented
+    apart = torch.abs(x - y)
+    near = (x == y) | ((apart <= atol + torch.abs(rtol * y)) & (apart < math.inf))
+    return near | (torch.isnan(x) & torch.isnan(y)) if equal_nan else near
+
+
+def _is_by_tanh(*_: Any, approximate: str = "none") -> bool:
+    return approximate == "tanh"
+
+
+def _gelu(x: Any, *, approximate: str = "none") -> Any:
+    """By tanh: the root of 2 / pi is 0.7979, where torch-mlir has 0.7977."""
+    return _by_tanh(x) if _is_by_tanh(approximate=approximate) else NotImplemented
+
+
+@in_single
+def _by_tanh(x: Any) -> Any:
+    return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
+
+
+def _is_divided(x: Any, y: Any, **_: Any) -> bool:
+    """Whether what is left of a division is a float."""
+    return torch.result_type(value_of(x), value_of(y)).is_floating_point
+
+
+def _is_floored(x: Any, y: Any, *, rounding_mode: Any = None) -> bool:
+    return rounding_mode == "floor" and _is_divided(x, y)
+
+
+def _floored(x: Any, y: Any, *, rounding_mode: Any = None) -> Any:
+    """Of what nothing is left of: 1 // 0.1 is 9, although 1 / 0.1 rounds to 10."""
+    return _whole(*alike(x, y)) if _is_floored(x, y, rounding_mode=rounding_mode) else NotImplemented
+
+
+def _fmod(x: Any, y: Any) -> Any:
+    """By the remainder, which is exact; torch-mlir's own is made of a quotient."""
+    return _left(*alike(x, y)) if _is_divided(x, y) else NotImplemented
+
+
+@in_single
+def _left(x: Any, y: Any) -> Any:
+    """What is left of a division, with the sign of `x`."""
+    size = torch.remainder(torch.abs(x), torch.abs(y))
+    return torch.where(is_negative(x), -size, size)
+
+
+@in_single
+def _whole(x: Any, y: Any) -> Any:
+    left = _left(x, y)  # zeros are floats below: torch-mlir folds comparisons of what it knows with others wrongly
+    quotient = (x - left) / y
+    quotient = torch.where((left != 0.0) & ((y < 0.0) != (left < 0.0)), quotient - 1, quotient)
+    whole = torch.floor(quotient)
+    whole = torch.where(quotient - whole > 0.5, whole + 1, whole)
+    whole = torch.where(quotient == 0.0, x / y * 0, whole)  # with the sign of the quotient
+    return torch.where(y == 0.0, x / y, whole)
+
+
+_DIVISIONS = (aten.div.Tensor_mode, aten.div.Scalar_mode)
+IN_ALL: dict[Any, How] = {aten.isclose.default: (_of_floats, _isclose)}
+"""By operator: whether it is taken apart, and how."""
+IN_TOSA: dict[Any, How] = {**IN_ALL, **{operator: _compared(operator) for operator in COMPARISONS}}
+"""The same."""
+IN_LINALG: dict[Any, How] = {
+    **IN_TOSA,
+    aten.gelu.default: (_is_by_tanh, _gelu),
+    **dict.fromkeys(_DIVISIONS, (_is_floored, _floored)),
+    **dict.fromkeys((aten.fmod.Tensor, aten.fmod.Scalar), (_is_divided, _fmod)),
+}
+"""The same."""
