@@ -189,7 +189,7 @@ class _Reader:
         match = _OPERATION.match(line)
         if match is None:
             raise NotRead(f"{line[:80]} is not understood")
-        results, name, rest = _results(match[1] or ""), match[2], match[3]
+        results, name, rest = result_names(match[1] or ""), match[2], match[3]
         made = Operation(name, [], [], results, [], rest)
         if name == "scf.for":
             return self._loop(made, rest)
@@ -280,7 +280,7 @@ def _split(text: str) -> Iterator[str]:
         yield text[begin:]
 
 
-def _results(text: str) -> list[str]:
+def result_names(text: str) -> list[str]:
     """`%a, %b:2` as the names that they are used by: `%a`, `%b#0`, `%b#1`."""
     found: list[str] = []
     for one in filter(None, text.split(", ")):

@@ -6,6 +6,8 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 
+from irwidget.toolchain.ttir_program import result_names
+
 _PROPAGATES = frozenset(
     """tt.addptr tt.splat tt.unsplat tt.broadcast tt.expand_dims tt.reshape tt.trans tt.bitcast tt.cat tt.join tt.split
     tt.advance tt.make_tensor_ptr tt.make_tensor_descriptor arith.select
@@ -105,7 +107,7 @@ def _line(line: str, behind: dict[str, set[int]], regions: list[_Region], functi
     match = _OPERATION.match(line)
     if match is None:
         return set()
-    results, kind, rest = _results(match[1] or ""), match[2], match[3]
+    results, kind, rest = result_names(match[1] or ""), match[2], match[3]
     operands = _NAME.findall(rest)
     roots: set[int] = set().union(*(behind.get(one, set()) for one in operands))
     if stripped.endswith("{"):
@@ -135,15 +137,6 @@ def _called(rest: str, operands: list[str], behind: dict[str, set[int]], functio
     if callee is None or len(callee.parameters) != len(operands):
         raise _Unknown
     return set().union(*(behind.get(operands[i], set()) for i in _written(callee, functions)))
-
-
-def _results(text: str) -> list[str]:
-    """`%a, %b:2` as the names that they are used by: `%a`, `%b#0`, `%b#1`."""
-    found: list[str] = []
-    for one in filter(None, text.split(", ")):
-        name, _, count = one.partition(":")
-        found += [f"{name}#{i}" for i in range(int(count))] if count else [name]
-    return found
 
 
 def _add(behind: dict[str, set[int]], names: list[str], roots: set[int]) -> None:
