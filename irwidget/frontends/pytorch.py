@@ -12,7 +12,7 @@ from irwidget.checking import check as checking
 from irwidget.checking import expected as expectations
 from irwidget.checking.allowance import Unchecked
 from irwidget.errors import ExportError, IRWidgetError, ToolError, UsageError
-from irwidget.frontends import base, forms, importing, lost, refusing
+from irwidget.frontends import base, forms, importing, refusing
 from irwidget.frontends import torch as export
 from irwidget.frontends.base import Begun, FrontEnd, Given, Made
 from irwidget.frontends.forms import PLAIN, Form
@@ -110,6 +110,8 @@ class Model(Begun):
             _ = self._imported
 
     def lower(self, target: Target, extra: tuple[Step, ...], options: Options) -> Made:
+        from irwidget.frontends import lost
+
         self._options = options
         model = self._lowered_by[target.name] = self._suited(target, options)
         if model is not self:

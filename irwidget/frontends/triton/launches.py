@@ -206,8 +206,8 @@ class Launches(list[Launch]):
         """Note what was launched last where host code may read what it writes."""
         if captured.hash in self._refused:
             problem = f"{kernel.__name__}, which the Triton here does not compile, may have written it"
-            tape = fake_mode().reader.tape
-            tape.launch(kernel, args, kwargs, self._grid, calling_line(), None, problem, by_address=True)
+            unread, tape = Program(kernel, {}, ""), fake_mode().reader.tape
+            tape.launch(unread, args, kwargs, self._grid, calling_line(), None, problem, by_address=True)
             return
         special, source = captured.launch.compiled()
         ttir = str(source.data)
