@@ -1,4 +1,4 @@
-"""ATen ops on values that no device format holds, put together as calls on the host (docs/spyre-rules.md: Host module)."""
+"""ATen ops on values that no device format holds, as calls on the host (docs/spyre-rules.md: Host module)."""
 
 from __future__ import annotations
 
