@@ -148,7 +148,8 @@ def test_only_the_configuration_that_is_shown_is_executed():
 
 @pytest.mark.parametrize("values", [False, True])
 def test_addresses_in_a_tensor_lead_to_the_tensors(values):
-    seen = []
+    seen, mapped = [], []
+    torch.func.vmap(lambda x: mapped.append(x) or x)(torch.ones(2))  # a tensor without memory of its own
 
     def cell():
         targets = [torch.zeros(3, device="cuda") for _ in range(3)]

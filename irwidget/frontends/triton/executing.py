@@ -136,11 +136,21 @@ def _storages(values: Sequence[Any], memories: Memories) -> dict[int, _Reachable
     if wide or any(isinstance(value, int) and value >= 1 << 32 for value in values):
         given += [one for one in gc.get_objects() if type(one) in (torch.Tensor, torch.nn.Parameter)]
     for tensor in given:
-        if tensor.layout is torch.strided and tensor.device.type == "cpu" and tensor.untyped_storage().nbytes():
-            storage = tensor.untyped_storage()
+        storage = _storage(tensor)
+        if storage is not None and storage.nbytes():
             memory = memories.find(tensor) or Memory(None, storage.nbytes())
             found[storage.data_ptr()] = _Reachable(storage, memory)
     return found
+
+
+def _storage(tensor: torch.Tensor) -> torch.UntypedStorage | None:
+    """The memory of a tensor of the CPU; None where it has none of its own, as what torch.func maps over."""
+    if tensor.layout is not torch.strided or tensor.device.type != "cpu":
+        return None
+    try:
+        return tensor.untyped_storage()
+    except NotImplementedError:
+        return None
 
 
 def _run(
