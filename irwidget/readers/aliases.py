@@ -9,9 +9,12 @@ import re
 from collections import Counter
 from functools import lru_cache
 
-_NAME, _MEANING = r"[#!][\w.$-]+", r"[^\n]*(?:(?<=[\[({<,])[ \t\r]*\n(?:[ \t][^\n]*\n)*+[\])}>][^\n]*)?"
+_NAME = r"[#!][\w.$-]+"
+_MEANING = r"[^\n]*(?:(?<=[\[({<,])[ \t\r]*\n(?:[ \t][^\n]*\n)*+[\])}>][^\n]*)?(?:\n at [^\n]*)*+"
 DEFINITION = f"{_NAME} = {_MEANING}"
-"""A pattern. What a name stands for goes on over more lines where a bracket is open at the end of its first."""
+"""A pattern. What a name stands for goes on over more lines where a bracket is open at the end of its first, and where
+MLIR's pretty debug information has callers: `#loc3 = #loc1`, ` at #loc2`.
+"""
 _ALIAS = re.compile(rf"^({_NAME}) = ({_MEANING})$", re.M)
 _MAP = re.compile(r"#(?:map|set)\d*")
 _STRING = r'"(?:[^"\\\n]|\\.)*+(?:"|$)'

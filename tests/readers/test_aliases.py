@@ -62,3 +62,11 @@ def test_names_that_go_on_over_lines_are_arranged_whole():
     text = WHOLE.format(long=f"{unused}{LONG}", line="x.a")
     in_order = WHOLE.format(long="", line="x.a").replace("module {", f"{LONG}module {{", 1)
     assert arranged(text) == in_order
+
+
+def test_pretty_places_go_on_with_their_callers():
+    """As `--mlir-pretty-debuginfo` prints them."""
+    text = "#loc1 = x.py:1:2\n#loc2 = #loc1\n at #loc3\n at x.py:7:1\nmodule {\n} #loc2\n#loc3 = #loc1\n at x.py:9:9\n"
+    (low,) = irwidget.open(f"{BANNER.format('A (a)')}{text}\n{BANNER.format('B (b)')}{text}\n")
+    assert [dump.text for dump in low.dumps] == [text, text]
+    assert low.diagnostics == ()
