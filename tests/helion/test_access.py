@@ -324,3 +324,23 @@ def test_what_a_module_does_in_another_way_is_a_remark():
     said = [remark.message for remark in lowering.diagnostics]
     assert said[0] == "7 lies outside of dim 1 of x, of 5: taken for 4"
     assert said[1].startswith("uint64 is computed as int64")
+
+
+def test_lanes_past_the_end_of_a_loop_are_zeros_in_sums():
+    """Those of a dim of one element, and of what a mask of the kernel's own takes element by element."""
+
+    @helion.kernel(static_shapes=True, config=helion.Config(block_sizes=[4, 4]))
+    def sums(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        out = torch.empty([2, x.size(0)])
+        for rows in hl.tile(x.size(0)):
+            once, masked = hl.zeros([rows]), hl.zeros([rows])
+            for columns in hl.tile(x.size(1)):
+                once = once + w[rows, columns].sum(1)
+                masked = masked + hl.load(x, [rows, columns], extra_mask=(columns.index >= 2)[None, :]).sum(1)
+            out[0, rows] = once
+            out[1, rows] = masked
+        return out
+
+    x, w = torch.randn(5, 6), torch.randn(5, 1)
+    made = lower_kernel(sums, (x, w), dumps=False).run(x, w, opt_level=0)
+    torch.testing.assert_close(made, torch.stack([6 * w[:, 0], x[:, 2:].sum(1)]))
