@@ -5,8 +5,11 @@ it pick files of its `test` folder (`test_examples.py`, without which all that
 launch kernels), `--aten TYPE` an output type (linalg-on-tensors), `--limit` the
 seconds that one test may take (60), `-k` tests by name as in pytest, `--json` a
 file for all outcomes, `--progress` one to which each is appended when it is
-known. With `--installed` the tests import the installed Helion in place of their
-clone's. Each file is a pytest of its own, in which compiled configurations are
+known. `--beside TYPES` (several with commas) has each launch lowered to these
+output types, too, from one binding; of a test each is *equal* where all its
+launches make what the first type makes, which the test judges, as near as it
+asks, or come as near to float64. With `--installed` the tests import the installed Helion in place of
+their clone's. Each file is a pytest of its own, in which compiled configurations are
 our modules, run on the CPU with their accesses checked.
 
 A test that launches no kernel is not counted. Of the others:
@@ -24,6 +27,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import copy
 import importlib
 import importlib.metadata
 import json
@@ -76,6 +80,14 @@ class _Plugin:
         self.ran: list[Launch] = []
         self.lowered: dict[Any, Any] = {}
         """Bound kernels of a test, which keep their ids, and what each was lowered to for arguments of one kind."""
+        self.unlike: list[tuple[str, Launch, Any, str]] = []
+        """Launches of which another output type made something else: the type, the launch, what it made, and how."""
+        self.tolerances: dict[str, float] = {}
+        """The largest that a test compares with."""
+        self.judge: Any = None
+        """PyTorch's own `assert_close`."""
+        self.beside: dict[str, tuple[str, str]] = {}
+        """What became of a test's launches in the other output types, and why."""
 
     def launch(self, bound: Any, config: Any, arguments: tuple[Any, ...]) -> Any:
         """Run a bound kernel on arguments, lowered by us."""
@@ -90,11 +102,14 @@ class _Plugin:
             if asked not in self.lowered:
                 kernel = emit_kernel(bound.kernel, arguments, config)
                 self.prints |= any(remark.message.startswith("device_print") for remark in kernel.emission.remarks)
-                self.lowered[asked] = bound, kernel.lower(self.settings["aten"], dumps=False)
-            lowering = self.lowered[asked][1]
+                self.lowered[asked] = bound, kernel.lower(self.settings["aten"], dumps=False), kernel
+            _, lowering, kernel = self.lowered[asked]
             ran = Launch(bound.kernel, config, arguments)
             ran.returned = lowering.run(*arguments, opt_level=1, timeout=self.settings["limit"], check_bounds=True)
             self.ran.append(ran)
+            for aten in self.settings["beside"]:
+                if self.beside.get(aten, ("equal",))[0] == "equal":
+                    self.beside[aten] = self._other(aten, kernel, ran)
             return ran.returned
         except IRWidgetError as error:
             self.error = str(error)
@@ -103,8 +118,29 @@ class _Plugin:
                 self.kind = "undefined" if Launch(bound.kernel, config, arguments).leaves_its_tensors() else "wrong"
             raise
 
+    def _other(self, aten: str, kernel: Any, ran: Launch) -> tuple[str, str]:
+        """What becomes of a launch in another output type, and why."""
+        from irwidget.errors import IRWidgetError, UnsupportedError
+
+        if ran.before is None:
+            return "too slow", "its arguments are too large to keep"
+        arguments = copy.deepcopy(ran.before)
+        try:
+            lowering = kernel.lower(aten, dumps=False)
+            limit = self.settings["limit"]
+            returned = lowering.run(*arguments, opt_level=1, timeout=limit, check_bounds=True)
+        except UnsupportedError as error:
+            return "refused", str(error)
+        except IRWidgetError as error:
+            return ("too slow" if "ran longer than" in str(error) else "failed"), str(error)
+        if unlike := ran.unlike(self.judge, (returned, arguments)):
+            self.unlike.append((aten, ran, (returned, arguments), unlike))
+        return "equal", ""
+
     def close(self, original: Any, actual: Any, expected: Any, **options: Any) -> None:
         """As `torch.testing.assert_close`, where float64 does not settle it for what was launched."""
+        given = {name: options[name] for name in ("rtol", "atol") if options.get(name) is not None}
+        self.tolerances |= {name: max(value, self.tolerances.get(name, 0.0)) for name, value in given.items()}
         try:
             original(actual, expected, **options)
         except AssertionError as error:
@@ -119,6 +155,9 @@ class _Plugin:
     def pytest_runtest_protocol(self, item: Any) -> None:
         self.launches, self.error, self.kind, self.settled, self.prints = 0, "", "", "", False
         self.lowered.clear()
+        self.beside.clear()
+        self.unlike.clear()
+        self.tolerances.clear()
         self.ran.clear()
         self._begun(item.nodeid)
 
@@ -143,11 +182,20 @@ class _Plugin:
             text = f"{error.typename}: {error.value}"
             kind, why = self._kind(error.typename, text)
         taken = round(call.stop - call.start, 2)
-        self.outcomes.append({"test": item.nodeid, "outcome": kind, "why": why, "seconds": taken})
+        for aten, ran, made, how in self.unlike:
+            if ran.unlike(self.judge, made, self.tolerances):
+                self.beside[aten] = "wrong", how
+        new = [{"test": item.nodeid, "aten": self.settings["aten"], "outcome": kind, "why": why, "seconds": taken}]
+        new += [
+            {"test": item.nodeid, "aten": aten, "outcome": outcome, "why": said, "seconds": taken}
+            for aten in self.settings["beside"]
+            for outcome, said in (self.beside.get(aten, (kind, why)),)
+        ]
+        self.outcomes += new
         self._write()
         if shown := self.settings["progress"]:
             with Path(shown).open("a") as file:
-                file.write(json.dumps(self.outcomes[-1]) + "\n")
+                file.writelines(json.dumps(one) + "\n" for one in new)
 
     def _kind(self, name: str, text: str) -> tuple[str, str]:
         if name == "TooSlow" or "ran longer than" in self.error:
@@ -197,7 +245,7 @@ def pytest_configure(config: Any) -> None:
         return run
 
     bound_type.compile_config = compile_config
-    close: Any = torch.testing.assert_close
+    plugin.judge = close = torch.testing.assert_close
     torch.testing.assert_close = lambda actual, expected, **options: plugin.close(close, actual, expected, **options)
     bound_type.autotune = lambda bound, arguments, **_: _take_default(bound)
     if not torch.accelerator.is_available():
@@ -243,12 +291,22 @@ def run_file(checkout: Path, file: Path, options: argparse.Namespace) -> list[di
             return outcomes
         done += tests
         if begun[-1] == _LAUNCHED:
-            outcomes.append({"test": tests[-1], "outcome": "failed", "why": f"process ended: {ended}", "seconds": 0.0})
+            why = f"process ended: {ended}"
+            outcomes += [
+                {"test": tests[-1], "aten": aten, "outcome": "failed", "why": why, "seconds": 0.0}
+                for aten in _atens(options)
+            ]
+
+
+def _atens(options: argparse.Namespace) -> list[str]:
+    """The output types that are asked for, the one that tests judge first."""
+    return [options.aten, *(aten for aten in options.beside.split(",") if aten)]
 
 
 def _run_pytest(checkout: Path, file: Path, options: argparse.Namespace, folder: Path, done: list[str]) -> str:
     """Run what is not done of a file; what its process said last where it did not come to its end."""
     settings = {"checkout": str(checkout), "aten": options.aten, "limit": options.limit, "done": done}
+    settings |= {"beside": _atens(options)[1:]}
     settings |= {"out": str(folder / _OUT), "begun": str(folder / _BEGUN)}
     settings["progress"] = str(options.progress.resolve()) if options.progress else ""
     helion = str(importlib.metadata.distribution("helion").locate_file("")) if options.installed else str(checkout)
@@ -270,11 +328,25 @@ def _run_pytest(checkout: Path, file: Path, options: argparse.Namespace, folder:
     return next(filter(None, said.groups())) if said else f"{finished.stdout[-400:]} {finished.stderr[-400:]}"
 
 
+def _report(name: str, outcomes: list[dict[str, Any]]) -> None:
+    """Print what became of the tests of a file in one output type, and why of those that are not equal."""
+    if not outcomes:
+        return
+    counts = collections.Counter(outcome["outcome"] for outcome in outcomes)
+    shown = "  ".join(f"{kind} {counts[kind]}" for kind in OUTCOMES if counts[kind])
+    print(f"{name:36} {outcomes[0]['aten']:18} {shown}", flush=True)
+    for outcome in outcomes:
+        if outcome["outcome"] != "equal":
+            why = " ".join(outcome["why"].split())[:220]
+            print(f"    {outcome['outcome']}: {outcome['test'].rpartition('::')[2]} ({outcome['seconds']} s) {why}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkout", type=Path)
     parser.add_argument("files", nargs="*")
     parser.add_argument("--aten", default="linalg-on-tensors")
+    parser.add_argument("--beside", default="", help="other output types, with commas")
     parser.add_argument("--limit", type=float, default=60.0)
     parser.add_argument("-k", dest="select", default="")
     parser.add_argument("--json", type=Path)
@@ -290,18 +362,11 @@ def main() -> None:
     for file in files:
         outcomes = run_file(checkout, file, options)
         everything += outcomes
-        counts = collections.Counter(outcome["outcome"] for outcome in outcomes)
-        if outcomes:
-            print(
-                f"{file.name:36} " + "  ".join(f"{kind} {counts[kind]}" for kind in OUTCOMES if counts[kind]),
-                flush=True,
-            )
-        for outcome in outcomes:
-            if outcome["outcome"] != "equal":
-                why = " ".join(outcome["why"].split())[:220]
-                print(f"    {outcome['outcome']}: {outcome['test'].rpartition('::')[2]} ({outcome['seconds']} s) {why}")
-    counts = collections.Counter(outcome["outcome"] for outcome in everything)
-    print(f"{options.aten}, {len(everything)} tests: " + ", ".join(f"{counts[kind]} {kind}" for kind in OUTCOMES))
+        for aten in _atens(options):
+            _report(file.name, [outcome for outcome in outcomes if outcome["aten"] == aten])
+    for aten in _atens(options):
+        own = [outcome["outcome"] for outcome in everything if outcome["aten"] == aten]
+        print(f"{aten}, {len(own)} tests: " + ", ".join(f"{own.count(kind)} {kind}" for kind in OUTCOMES))
     if options.json:
         options.json.write_text(json.dumps(everything, indent=1))
 

@@ -26,7 +26,7 @@ class Launch:
     def __init__(self, kernel: Any, config: Any, arguments: tuple[Any, ...]) -> None:
         self.kernel, self.config, self.arguments = kernel, config, arguments
         small = sum(tensor.nbytes for tensor in _tensors(arguments)) < _LIMIT
-        self.before = copy.deepcopy(arguments) if small else None
+        self.before = _copied(arguments) if small else None
         self.returned: Any = None
 
     def leaves_its_tensors(self) -> bool:
@@ -46,7 +46,7 @@ class Launch:
             return False
         ours = [*_tensors((self.returned, self.arguments))]
         for place, result in enumerate(ours):
-            if result.shape != actual.shape or not torch.equal(result.to(actual.dtype), actual):
+            if result.shape != actual.shape or not torch.equal(result.to(actual.dtype).double(), actual.double()):
                 continue
             if self._wide is None or place >= len(self._wide) or self._wide[place].shape != actual.shape:
                 continue
@@ -58,6 +58,26 @@ class Launch:
             if near and not theirs:
                 return True
         return False
+
+    def unlike(self, close: Any, made: Any, tolerances: dict[str, float] | None = None) -> str:
+        """How what another module for this launch returned and left of its arguments differs; empty where it does not.
+
+        Alike is what is close, and what is at most twice as far from the kernel in float64.
+        """
+        ours, others = [*_tensors((self.returned, self.arguments))], [*_tensors(made)]
+        if len(ours) != len(others):
+            return f"{len(others)} tensors and not {len(ours)}"
+        for place, (one, other) in enumerate(zip(ours, others, strict=True)):
+            try:
+                close(other, one, equal_nan=True, **_both(tolerances or {}))
+            except AssertionError as error:
+                wide = self._wide
+                if wide is None or place >= len(wide) or wide[place].shape != one.shape:
+                    return str(error)
+                far, farther = ((value.double() - wide[place]).abs().max().item() for value in (one, other))
+                if not farther <= 2 * far:  # also where one is NaN
+                    return f"{farther:.3g} from float64, and {far:.3g}: {error}"
+        return ""
 
     @functools.cached_property
     def _wide(self) -> list[torch.Tensor] | None:
@@ -82,6 +102,17 @@ class Launch:
             raise ValueError("the arguments are too large to keep")
         with torch.no_grad(), devices.without_gpu():
             return eager_mode.kernel(self.kernel, [self.config])(*arguments)
+
+
+def _both(tolerances: dict[str, float]) -> dict[str, float]:
+    """`assert_close` takes a relative and an absolute tolerance, or neither."""
+    return {"rtol": 0.0, "atol": 0.0, **tolerances} if tolerances else {}
+
+
+def _copied(arguments: Any) -> Any:
+    """A copy of arguments that PyTorch does not differentiate, of which those that share memory share it."""
+    plain = pytree.tree_map(lambda one: one.detach() if isinstance(one, torch.Tensor) else one, arguments)
+    return copy.deepcopy(plain)
 
 
 class _Widening(TorchDispatchMode):

@@ -10,7 +10,7 @@ import torch
 from irwidget.errors import UnsupportedError
 from irwidget.helion import configuration, private, rolling
 from irwidget.helion.aten import signed
-from irwidget.helion.bindings import ir, scf
+from irwidget.helion.bindings import arith, ir, scf
 from irwidget.helion.builder import Size
 from irwidget.helion.handlers import register_handler
 from irwidget.helion.scalars import as_bool, as_index
@@ -44,8 +44,7 @@ def _for_loop(emitter: Emitter, node: Any) -> list[Any]:
     ends = [as_index(emitter, emitter.value(bound), bound) for bound in node.args[2]]
     steps = [emitter.tile_step(block) for block in info.block_ids]
     if len(node.args) > 4:
-        given = [emitter.value(s) for s in node.args[4]]
-        steps = [s if isinstance(s, int) else known for s, known in zip(given, steps, strict=True)]
+        steps = [_step(emitter.value(s), known) for s, known in zip(node.args[4], steps, strict=True)]
     outer_args = list(node.args[3])
     arguments = [emitter.value(a) for a in outer_args]
     if private.is_reduction_loop(info):
@@ -64,6 +63,13 @@ def _for_loop(emitter: Emitter, node: Any) -> list[Any]:
     results = _loop_nest(emitter, node, nest, inits, body)
     emitter.loops = saved
     return _outputs(info, positions, results)
+
+
+def _step(given: Any, known: Size) -> Size:
+    """The step that a loop says, or that of its tiles. Raises UnsupportedError for one that only run time knows."""
+    if isinstance(given, ir.Value) and isinstance(known, int):
+        raise UnsupportedError("the step of the range is known only at run time; hl.specialize makes it a number")
+    return given if isinstance(given, int) else known
 
 
 def _reduction_loop(
@@ -169,14 +175,27 @@ def _loop_nest(
     (block_id, begin, end, step), *inner = nest
     parents = private.jagged_parents(emitter.binding.env, block_id)
     parent = signed(emitter, node.args[3][0]) if parents else None
-    made = scf.ForOp(builder.size(begin), builder.size(end), builder.size(step), inits)
+    down = isinstance(step, int) and step < 0
+    bounds = (0, _turns(emitter, begin, end, step), 1) if down else (begin, end, step)
+    made = scf.ForOp(*map(builder.size, bounds), inits)
     for name, value in configuration.loop_attributes(emitter.binding.env, emitter.binding.config, block_id).items():
         made.operation.attributes[name] = builder.attribute(value)
     with ir.InsertionPoint(made.body):
-        emitter.enter_loop(block_id, made.induction_variable, begin, end, step, parent, parents)
+        index = made.induction_variable
+        if down:
+            index = builder.size(builder.add(builder.multiply(index, step), begin))
+        emitter.enter_loop(block_id, index, begin, end, 1 if down else step, parent, parents)
         values = list(made.inner_iter_args)
         scf.yield_(_loop_nest(emitter, node, inner, values, body) if inner else body(values))
     return list(made.results)
+
+
+def _turns(emitter: Emitter, begin: Size, end: Size, step: int) -> Size:
+    """How often a loop runs that counts down, of which `scf.for` knows none."""
+    extent = emitter.builder.subtract(begin, end)
+    if isinstance(extent, int):
+        return max(0, -(extent // step))
+    return arith.maxsi(emitter.builder.size(0), arith.ceildivsi(extent, emitter.builder.size(-step)))
 
 
 # --- while ------------------------------------------------------------------------------

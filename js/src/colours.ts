@@ -1,6 +1,7 @@
 /** The colours of IR: what is an operation, a type, a string ... on a line. */
 
 import { FOREIGN } from "./foreign";
+import { closing } from "./strings";
 
 /** Colours are one regular expression, so that only the lines in sight cost anything; the group names the class. */
 const TYPES = String.raw`(?:(?<![\w.$])|(?<=[\dx]))(?:bf16|tf32|f(?:4|6|8|16|32|64|80|128)\w*|[su]?i\d+|index|none|half|bfloat|float|double|ptr|void)\b|(?<![\w.$])(?:tensor|memref|vector|tuple|complex)(?=<)|![a-zA-Z_][\w.$]*`;
@@ -48,7 +49,7 @@ const ASM = new RegExp(
 const PYTHON = new RegExp(
   [
     String.raw`(?<comment>#.*)`,
-    String.raw`(?<string>[rbf]?(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'))`,
+    String.raw`(?<string>[rbfu]*(?:"""(?:[^\\]|\\.)*?(?:"""|$)|'''(?:[^\\]|\\.)*?(?:'''|$)|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'))`,
     String.raw`(?<op>(?<![\w.])(?:def|class|return|import|from|as|for|in|while|if|elif|else|with|lambda|not|and|or|is|yield|raise|try|except|finally|assert|pass|del|async|await)\b)`,
     String.raw`(?<keyword>(?<![\w.])(?:None|True|False|self|super)\b|^\s*@[\w.]+|^\s*%%?\w+)`,
     String.raw`(?<value>%\w+)`,
@@ -82,4 +83,26 @@ const COLOURED = ["op", "type", "generic", "string", "symbol", "alias", "keyword
 export function colourOf({ groups }: RegExpMatchArray): string {
   const group = groups && COLOURED.find((name) => groups[name] !== undefined);
   return group ? `irw-${group === "generic" ? "op" : group}` : "";
+}
+
+/** A part of a line, and its class. */
+export interface Coloured {
+  readonly from: number;
+  readonly to: number;
+  readonly class: string;
+}
+
+/** The parts of a line that have a colour; `open` are the quotes of a string that began on a line before. */
+export function colouredParts(text: string, language: string, open = ""): Coloured[] {
+  const parts: Coloured[] = [];
+  const end = open ? closing(text, open) : 0;
+  const start = end < 0 ? text.length : end;
+  if (start > 0) parts.push({ from: 0, to: start, class: "irw-string" });
+  const rest = text.slice(start);
+  for (const found of rest.matchAll(colours(language))) {
+    const name = colourOf(found);
+    const from = start + found.index;
+    if (name) parts.push({ from, to: from + found[0].length, class: name });
+  }
+  return parts;
 }

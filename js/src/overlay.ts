@@ -9,7 +9,8 @@ import {
   ViewPlugin,
   type ViewUpdate,
 } from "@codemirror/view";
-import { colourOf, colours } from "./colours";
+import { colouredParts, colourOf, colours } from "./colours";
+import { openings } from "./strings";
 import { defines, wordIn } from "./names";
 import { differingWords } from "./worddiff";
 import { matcher, NO_QUERY, type Query, sameQuery } from "./query";
@@ -75,6 +76,7 @@ function token(name: string): Decoration {
 }
 
 export function syntax(language: string): Extension {
+  if (language === "python") return pythonSyntax();
   const decorator = new MatchDecorator({
     regexp: colours(language),
     decoration: (match) => {
@@ -89,6 +91,40 @@ export function syntax(language: string): Extension {
         this.tokens = decorator.updateDeco(update, this.tokens);
       },
     }),
+    { decorations: (plugin) => plugin.tokens },
+  );
+}
+
+/** As `syntax`: a line of Python may begin inside of a string, which the lines before it say. */
+function pythonSyntax(): Extension {
+  const build = (view: EditorView, open: readonly string[]): DecorationSet => {
+    const { doc } = view.state;
+    const found = new RangeSetBuilder<Decoration>();
+    let done = 0;
+    for (const visible of view.visibleRanges) {
+      for (let at = visible.from; at <= visible.to;) {
+        const line = doc.lineAt(at);
+        at = line.to + 1;
+        if (line.number === done) continue;
+        done = line.number;
+        const text = line.text.slice(0, Math.max(0, visible.to - line.from));
+        for (const part of colouredParts(text, "python", open[line.number - 1]))
+          found.add(line.from + part.from, line.from + part.to, token(part.class));
+      }
+    }
+    return found.finish();
+  };
+  return ViewPlugin.define(
+    (view) => {
+      let open = openings(view.state.doc.iterLines());
+      return {
+        tokens: build(view, open),
+        update(update: ViewUpdate) {
+          if (update.docChanged) open = openings(update.state.doc.iterLines());
+          if (update.docChanged || update.viewportChanged) this.tokens = build(update.view, open);
+        },
+      };
+    },
     { decorations: (plugin) => plugin.tokens },
   );
 }

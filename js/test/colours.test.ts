@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { effort } from "./effort";
-import { colours } from "../src/colours";
+import { colouredParts, colours } from "../src/colours";
+import { openings } from "../src/strings";
 
 describe("colours", () => {
   const tokens = (line: string, language: string) =>
@@ -34,6 +35,46 @@ describe("colours", () => {
       "type",
       "value",
       "number",
+    ]);
+  });
+  it("reads Python's strings of several lines", () => {
+    const lines = [
+      'def f(x):  # not """',
+      '    r"""Take x and',
+      '    return it, with \'quotes\' and \\""" in it.',
+      '    """',
+      '    a = "it\'s", \'"""\'; return a',
+      "    b = '''one''' + '''two",
+      "is''' if x else None",
+    ];
+    const open = openings(lines);
+    expect(open).toEqual(["", "", '"""', '"""', "", "", "'''"]);
+    const read = lines.map((line, i) =>
+      colouredParts(line, "python", open[i]).map(({ from, to, class: name }) => [name.slice(4), line.slice(from, to)]),
+    );
+    expect(read).toEqual([
+      [
+        ["op", "def"],
+        ["comment", '# not """'],
+      ],
+      [["string", 'r"""Take x and']],
+      [["string", lines[2]]],
+      [["string", '    """']],
+      [
+        ["string", '"it\'s"'],
+        ["string", '\'"""\''],
+        ["op", "return"],
+      ],
+      [
+        ["string", "'''one'''"],
+        ["string", "'''two"],
+      ],
+      [
+        ["string", "is'''"],
+        ["op", "if"],
+        ["op", "else"],
+        ["keyword", "None"],
+      ],
     ]);
   });
   it("takes any line without effort", () => {

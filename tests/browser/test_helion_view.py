@@ -70,6 +70,20 @@ def page(tab, low, tmp_path):
     return Page(tab)
 
 
+def test_numbers_of_lines_stay_in_sight_and_rows_are_as_wide_as_the_widest(page):
+    column = page.columns.nth(2)
+    widths, moved, number = column.evaluate("""(rows) => {
+        rows.scrollLeft = 40;
+        const left = (element) => element.getBoundingClientRect().left;
+        const numbers = [...rows.querySelectorAll(".irw-k-number")].map((one) => left(one) - left(rows));
+        const widths = [...rows.children].map((row) => row.getBoundingClientRect().width);
+        return [widths, rows.scrollLeft, Math.max(...numbers)];
+    }""")
+    assert moved == 40
+    assert len(set(widths)) == 1
+    assert 0 <= number < 10
+
+
 def test_a_node_lights_its_source_line_and_its_mlir(page, low):
     link = next(link for link in low.links if link.node == NODE)
     page.focus_node("acc = aten.addmm")

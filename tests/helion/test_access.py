@@ -324,3 +324,46 @@ def test_what_a_module_does_in_another_way_is_a_remark():
     said = [remark.message for remark in lowering.diagnostics]
     assert said[0] == "7 lies outside of dim 1 of x, of 5: taken for 4"
     assert said[1].startswith("uint64 is computed as int64")
+
+
+def test_lanes_past_the_end_of_a_loop_are_zeros_in_sums():
+    """Those of a dim of one element, and of what a mask of the kernel's own takes element by element."""
+
+    @helion.kernel(static_shapes=True, config=helion.Config(block_sizes=[4, 4]))
+    def sums(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        out = torch.empty([2, x.size(0)])
+        for rows in hl.tile(x.size(0)):
+            once, masked = hl.zeros([rows]), hl.zeros([rows])
+            for columns in hl.tile(x.size(1)):
+                once = once + w[rows, columns].sum(1)
+                masked = masked + hl.load(x, [rows, columns], extra_mask=(columns.index >= 2)[None, :]).sum(1)
+            out[0, rows] = once
+            out[1, rows] = masked
+        return out
+
+    x, w = torch.randn(5, 6), torch.randn(5, 1)
+    made = lower_kernel(sums, (x, w), dumps=False).run(x, w, opt_level=0)
+    torch.testing.assert_close(made, torch.stack([6 * w[:, 0], x[:, 2:].sum(1)]))
+
+
+def test_a_range_that_counts_down():
+    @helion.kernel(static_shapes=False, config=helion.Config(block_sizes=[4]))
+    def digits(x: torch.Tensor, n: int) -> torch.Tensor:
+        out = torch.empty([3, x.size(0)])
+        for rows in hl.tile(x.size(0)):
+            each, second, open_ = hl.zeros([rows]), hl.zeros([rows]), hl.zeros([rows])
+            for i in range(5, -1, -1):
+                each = each * 2 + x[rows, i]
+            for i in range(5, 0, -2):
+                second = second * 2 + x[rows, i]
+            for i in range(n, 0, -3):
+                open_ = open_ * 2 + x[rows, i]
+            out[0, rows] = each
+            out[1, rows] = second
+            out[2, rows] = open_
+        return out
+
+    x = torch.randn(5, 6)
+    made = lower_kernel(digits, (x, 5), dumps=False).run(x, 5, opt_level=0)
+    wanted = [x @ torch.tensor([1.0, 2, 4, 8, 16, 32]), x[:, 1] + 2 * x[:, 3] + 4 * x[:, 5], x[:, 2] + 2 * x[:, 5]]
+    torch.testing.assert_close(made, torch.stack(wanted))

@@ -176,6 +176,32 @@ def test_two_inlinings_share_a_builder():
     assert mlir.parse(body, mlir.new_context()).operation.verify()
 
 
+def test_arguments_of_regions_that_an_op_prints_itself_get_names_too():
+    """A reduction of stablehlo of two results: `%arg1` and others of its body are names of the text around it, here."""
+    text = import_aten_node_to_mlir(node(aten.max.dim, (4, 8), args=(1,)), output_type="stablehlo")
+    builder = TextBuilder()
+    assert "reducer(%arg1: " in text
+    results = inline_torch_mlir_output(text, ["%arg1"], builder)
+    kinds = "tensor<4xf32>, tensor<4xi64>"
+    returned = f"return {', '.join(results)} : {kinds}"
+    body = f"func.func @f(%arg1: tensor<4x8xf32>) -> ({kinds}) {{\n{builder.text}\n{returned}\n}}"
+    assert mlir.parse(body, mlir.new_context()).operation.verify()
+    assert "%arg" not in builder.text.replace("%arg1 init", "")
+
+
+def test_aliases_of_aliases_are_written_out_but_not_in_strings():
+    text = """!u = tensor<4xf32>
+!t = tuple<!u>
+func.func @f(%x: !t) -> !t {
+  %0 = "a.b"(%x) {s = "!u"} : (!t) -> !t
+  return %0 : !t
+}"""
+    builder = TextBuilder()
+    assert inline_torch_mlir_output(text, ["%y"], builder) == "%t0"
+    kind = "tuple<tensor<4xf32>>"
+    assert builder.lines == [f'%t0 = "a.b"(%y) {{s = "!u"}} : ({kind}) -> {kind}']
+
+
 def test_text_that_cannot_be_inlined_says_so():
     with pytest.raises(UsageError, match="no func"):
         inline_torch_mlir_output("module {}", [], TextBuilder())

@@ -1,7 +1,8 @@
 /** One column: rows that light up with their group, and a cursor that the keys move. */
 
 import { freshId, h } from "../dom";
-import { colourOf, colours } from "../colours";
+import { colouredParts } from "../colours";
+import { openings } from "../strings";
 import type { Band } from "./ties";
 
 export interface ColumnRow {
@@ -73,7 +74,8 @@ export class Column {
     const key = this.rows[this.at]?.nodes[0];
     this.rows = rows;
     const coloured = rows.length <= MANY;
-    this.elements = rows.map((row) => rowElement(row, coloured ? language : ""));
+    const open = language === "python" ? openings(rows.map(({ text }) => text)) : [];
+    this.elements = rows.map((row, i) => rowElement(row, coloured ? language : "", open[i]));
     this.list.replaceChildren(...this.elements);
     this.places = new Map();
     for (const [i, { nodes }] of rows.entries())
@@ -204,9 +206,9 @@ export class Column {
   }
 }
 
-function rowElement(row: ColumnRow, language: string): HTMLElement {
+function rowElement(row: ColumnRow, language: string, open = ""): HTMLElement {
   const code = h("span", { class: "irw-k-code" });
-  code.append(...(row.quiet || !language ? [row.text] : coloured(row.text, language)));
+  code.append(...(row.quiet || !language ? [row.text] : coloured(row.text, language, open)));
   if (row.indent > 0) code.style.marginLeft = `${row.indent * 2}ch`;
   const role = row.quiet ? "presentation" : "option";
   const element = h("div", {
@@ -220,17 +222,15 @@ function rowElement(row: ColumnRow, language: string): HTMLElement {
   return element;
 }
 
-/** A line in the colours of its language. */
-export function coloured(text: string, language: string): (Node | string)[] {
+/** A line in the colours of its language; `open` are the quotes of a string that began on a line before. */
+export function coloured(text: string, language: string, open = ""): (Node | string)[] {
   const parts: (Node | string)[] = [];
   let at = 0;
   if (text.length > 2000) return [text];
-  for (const found of text.matchAll(colours(language))) {
-    const name = colourOf(found);
-    if (!name) continue;
-    if (found.index > at) parts.push(text.slice(at, found.index));
-    parts.push(h("span", { class: name }, found[0]));
-    at = found.index + found[0].length;
+  for (const { from, to, class: name } of colouredParts(text, language, open)) {
+    if (from > at) parts.push(text.slice(at, from));
+    parts.push(h("span", { class: name }, text.slice(from, to)));
+    at = to;
   }
   if (at < text.length) parts.push(text.slice(at));
   return parts;

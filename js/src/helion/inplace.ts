@@ -2,6 +2,7 @@
 
 import { h } from "../dom";
 import { coloured } from "./column";
+import { openings } from "../strings";
 import type { LinkedKernel, LinkedStage } from "../schema";
 
 /** The lines of the source; a line with MLIR is a disclosure. `open` says which start unfolded. */
@@ -14,10 +15,11 @@ export function inPlace(
   const owned = kernel.nodes.map((): number[] => []);
   for (const [line, owner] of stage.owners.entries()) owned[owner]?.push(line);
   const ever = new Set(kernel.stages.flatMap(({ owners }) => owners));
+  const quoted = openings(kernel.source.map(([, , text]) => text));
   const rows = kernel.source.map(([file, number, text], row) => {
     const nodes = kernel.nodes.flatMap((node, i) => (node.row === row && ever.has(i) && !hidden(i) ? [i] : []));
     const code = h("span", { class: "irw-k-code" });
-    code.append(...coloured(text, "python"));
+    code.append(...coloured(text, "python", quoted[row]));
     const head = [h("span", { class: "irw-k-number" }, String(number)), code];
     const count = nodes.reduce((sum, node) => sum + owned[node]!.length, 0);
     if (nodes.length === 0) return h("div", { class: "irw-k-row irw-k-plain", title: file }, ...head);
