@@ -103,6 +103,9 @@ class Reached:
         flat = np.asarray(pointers, dtype=np.uint64).reshape(-1)
         if flat.size == 0:
             return
+        if not self.memories:
+            self.doubt(f"{self.name} reaches outside of its tensors")
+            return
         found = np.searchsorted(self.starts, flat, side="right").astype(np.int64) - 1
         for number in np.unique(found):
             offsets = (flat[found == number] - self.starts[number]).astype(np.int64)
