@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import io
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -81,8 +82,8 @@ def execute(
         except forked.Died as death:
             raise NotExecuted(f"executing {name} on the CPU crashed: the process {death}{where}") from None
         except forked.TimedOut:
-            programs = "x".join(map(str, grid))
-            said = f"{name} was not executed: {programs} programs took the CPU more than {limit:.3g} s{where}"
+            programs = "1 program" if math.prod(grid) == 1 else "x".join(map(str, grid)) + " programs"
+            said = f"{name} was not executed: {programs} took the CPU more than {limit:.3g} s{where}"
             raise NotExecuted(f"{said}. Give the cell smaller tensors, or more time: --timeout") from None
         except MemoryError:
             raise NotExecuted(f"{name} was not executed: the CPU ran out of memory{where}") from None
