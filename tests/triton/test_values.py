@@ -200,7 +200,7 @@ def test_a_launch_that_takes_too_long_says_so():
         counts[(1,)](x, 1 << 30)
         raise AssertionError("not reached")
     (note,) = launches[0].notes
-    assert re.search(r"counts was not executed: 1 programs took the CPU more than 0\.\d+ s", note.message)
+    assert re.search(r"counts was not executed: 1 program took the CPU more than 0\.\d+ s", note.message)
 
 
 def test_benchmarks_launch_once_and_measure_nothing():
