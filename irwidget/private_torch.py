@@ -384,7 +384,24 @@ def registered_for_cuda(operator: Any) -> Callable[..., Any] | None:
     key = next((key for key in keys if f"{namespace}/{name}/{key}" in _impls), None)
     if key is None or any(one.startswith(f"_native/{name}_") for one in _impls):
         return None
-    return partial(operator._op_dk, getattr(DispatchKey, key))  # pyright: ignore[reportPrivateUsage]
+    return partial(_within, partial(operator._op_dk, getattr(DispatchKey, key)))  # pyright: ignore[reportPrivateUsage]
+
+
+def _within(call: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Call what calls a function of Python, in which modes for functions are on: they do not catch `call` itself."""
+    from torch._C import DisableTorchFunction, _EnableTorchFunction  # pyright: ignore[reportPrivateUsage]
+
+    before = sys.getprofile()
+
+    def look(_: Any, event: str, __: Any) -> None:
+        if event == "call":  # the function begins
+            sys.setprofile(before)
+            stack.enter_context(_EnableTorchFunction())
+
+    with DisableTorchFunction(), contextlib.ExitStack() as stack:
+        stack.callback(sys.setprofile, before)
+        sys.setprofile(look)
+        return call(*args, **kwargs)
 
 
 def is_operator(function: Any) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -86,6 +87,9 @@ class Kernel:
         self.grid = (1, 1, 1)
         self.poison = Poison()
         self.memory = Memory(None)
+        self._launch: Callable[[], object] = lambda: None
+        self._left: Iterator[tuple[int, int, int]] = iter(())
+        """The programs that have not begun."""
 
     def run(self, arguments: Sequence[Any], grid: Sequence[int], watch: Watch | None, poison: Poison) -> None:
         """Execute all programs of a grid, one after the other; `watch` is told of each access to memory.
@@ -98,9 +102,27 @@ class Kernel:
         self._made = {}
         kernel = self.function(self.name)
         values = [_argument(value, kind) for value, kind in zip(arguments, self.parameters, strict=True)]
+        self._launch = lambda: kernel(*values)
+        self._left = itertools.product(range(x), range(y), range(z))
         with np.errstate(all="ignore"):
-            for self.program in itertools.product(range(x), range(y), range(z)):
-                kernel(*values)
+            for program in self._left:
+                self.program = program
+                self._launch()
+
+    def wait(self) -> None:
+        """Execute another program: the one that runs waits. Raises NotImplementedError where all have begun."""
+        waiting = self.program
+        following = next(self._left, None)
+        if following is None:
+            raise NotImplementedError(
+                f"program {waiting} waits in a loop for what another writes, and all others have ended or wait, too"
+            )
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(limit + 100)
+        self.program = following
+        self._launch()
+        self.program = waiting
+        sys.setrecursionlimit(limit)
 
     def function(self, name: str) -> _Callable:
         """A function of the module, made when it is called first. Raises NotImplementedError."""
@@ -294,18 +316,38 @@ class _Compiled:
         first, results = self._many(op.operands), self._new(op.results)
         before, after = (self._region(one) for one in op.regions)
         carried, handed = before.blocks[0].arguments, after.blocks[0].arguments
+        kernel = self._kernel
+
+        def turn(places: Places, values: list[Any]) -> tuple[bool, list[Any]]:
+            for place, value in zip(carried, values, strict=True):
+                places[place] = value
+            condition, *values = before.run(places)[1]
+            if not _decided(condition):
+                return False, values
+            for place, value in zip(handed, values, strict=True):
+                places[place] = value
+            return True, after.run(places)[1]
+
+        def changes(places: Places, values: list[Any]) -> tuple[bool, list[Any], bool]:
+            """One turn, and whether the next one may be another: with other values, or on other memory."""
+            memory, given = kernel.memory, _bits(values)
+            count = memory.changes
+            memory.compared += 1
+            goes_on, values = turn(places, values)
+            memory.compared -= 1
+            return goes_on, values, memory.changes > count or _bits(values) != given
 
         def repeat(places: Places) -> None:
-            values = [places[one] for one in first]
-            while True:
-                for place, value in zip(carried, values, strict=True):
-                    places[place] = value
-                condition, *values = before.run(places)[1]
-                if not _decided(condition):
-                    break
-                for place, value in zip(handed, values, strict=True):
-                    places[place] = value
-                values = after.run(places)[1]
+            values, goes_on, count = [places[one] for one in first], True, 0
+            while goes_on:
+                count += 1
+                if count & (_LOOKED_AT - 1):
+                    goes_on, values = turn(places, values)
+                    continue
+                goes_on, values, changed = changes(places, values)
+                if goes_on and not changed:
+                    kernel.wait()
+                    count -= 1
             for place, value in zip(results, values, strict=True):
                 places[place] = value
 
@@ -342,12 +384,14 @@ class _Compiled:
                 places[place] = value
             return region.run(places)[1]
 
-        def combine(places: Places, *sides: Sequence[Any]) -> list[Any]:
+        def combine(places: Places, *sides: Sequence[Any], whole: bool = False) -> list[Any]:
             given = [value for side in sides for value in side]
             shape = np.broadcast_shapes(*(value.shape for value in given))
             try:
                 return [one if one.shape == shape else np.broadcast_to(one, shape) for one in at_once(places, given)]
             except _NotAtOnce:
+                if whole:
+                    raise
                 wide = [np.broadcast_to(value, shape) for value in given]
                 each = [at_once(places, [np.asarray(value[one]) for value in wide]) for one in np.ndindex(shape)]
                 return [np.array(values).reshape(shape) for values in zip(*each, strict=True)]
@@ -376,14 +420,31 @@ class _Compiled:
         way = -1 if "reverse = true" in op.text else 1
         combine = self._combining(op)
 
-        def scan(places: Places) -> None:
-            values = [np.moveaxis(places[one], axis, 0)[::way] for one in given]
+        def in_steps(places: Places, values: list[Any]) -> list[Any]:
+            """Each step combines twice as many elements as the one before."""
+            made, step = [np.array(value) for value in values], 1
+            while step < len(values[0]):
+                together = combine(places, [one[:-step] for one in made], [one[step:] for one in made], whole=True)
+                for one, value in zip(made, together, strict=True):
+                    one[step:] = value
+                step *= 2
+            return made
+
+        def one_by_one(places: Places, values: list[Any]) -> list[Any]:
             made = [np.array(value) for value in values]
             before: list[Any] = [value[0] for value in values]
             for at in range(1, len(values[0])):
                 before = combine(places, before, [value[at] for value in values])
                 for one, value in zip(made, before, strict=True):
                     one[at] = value
+            return made
+
+        def scan(places: Places) -> None:
+            values = [np.moveaxis(places[one], axis, 0)[::way] for one in given]
+            try:
+                made = in_steps(places, values)
+            except _NotAtOnce:
+                made = one_by_one(places, values)
             for place, value in zip(results, made, strict=True):
                 places[place] = np.moveaxis(value[::way], 0, axis)
 
@@ -419,6 +480,15 @@ class _Compiled:
                 print(f"{kernel.program}{prefix}")
 
         return show
+
+
+_LOOKED_AT = 64
+"""Of how many turns of a loop one is looked at: whether there is an end of it. A power of two."""
+
+
+def _bits(values: list[Any]) -> list[Any]:
+    """What two lists have in common only where no operation tells them apart."""
+    return [one.tobytes() if isinstance(one, np.ndarray | np.generic) else one for one in values]
 
 
 def _operands(blocks: Sequence[Block]) -> Iterator[str]:

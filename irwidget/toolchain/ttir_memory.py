@@ -58,6 +58,10 @@ class Memory:
     def __init__(self, watch: Watch | None) -> None:
         self._watch = watch
         self._native = triton_private.interpreter_memory()
+        self.compared = 0
+        """How many look whether what is written was there before."""
+        self.changes = 0
+        """How often it was not, while somebody looked."""
 
     def load(self, pointers: Any, kind: Type, mask: Any = None, other: Any = None) -> Any:
         """Elements; where the mask is false `other`, or zero."""
@@ -82,7 +86,8 @@ class Memory:
 
     def change(self, pointers: Any, kind: Type, how: Callable[[Any, Any], Any], values: Any, mask: Any = None) -> Any:
         """What was there, where `how`, of that and of the values, is written; one element after the other."""
-        pointers, inside = self._chosen(pointers, mask)
+        pointers = np.asarray(pointers)
+        inside = np.broadcast_to(True if mask is None else mask, pointers.shape)
         flat = pointers[inside]
         if self._watch is not None:
             flat = self._watch.placed(flat)
@@ -104,8 +109,9 @@ class Memory:
 
     @staticmethod
     def _chosen(pointers: Any, mask: Any) -> tuple[Any, Any]:
+        """An array, and the index of its elements that a mask leaves."""
         pointers = np.asarray(pointers)
-        return pointers, np.broadcast_to(True if mask is None else mask, pointers.shape)
+        return pointers, ... if mask is None else np.broadcast_to(mask, pointers.shape)
 
     def _read(self, flat: Any, kind: Type) -> Any:
         everywhere = np.ones(flat.shape, dtype=bool)
@@ -113,6 +119,8 @@ class Memory:
 
     def _write(self, flat: Any, values: Any, kind: Type) -> None:
         bits = np.ascontiguousarray(to_bits(np.asarray(values).astype(kind.dtype), kind))
+        if self.compared:
+            self.changes += not np.array_equal(to_bits(from_bits(self._read(flat, kind), kind), kind), bits)
         self._native.store(np.ascontiguousarray(flat), bits, np.ones(flat.shape, dtype=bool))
 
 

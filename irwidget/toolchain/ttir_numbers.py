@@ -182,6 +182,8 @@ def unsigned(values: Any) -> Any:
 def signed(values: Any) -> Any:
     """The same bits with a sign: the one bit of i1 is -1."""
     values = np.asarray(values)
+    if values.dtype.kind == "i":
+        return values
     return -values.astype(np.int8) if values.dtype.kind == "b" else values.view(f"i{values.dtype.itemsize}")
 
 

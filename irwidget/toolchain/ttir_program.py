@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -13,7 +14,7 @@ class NotRead(NotImplementedError):
     """A line of TTIR that is not understood."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Type:
     """The type of a value."""
 
@@ -24,30 +25,30 @@ class Type:
     to: Type | None = None
     """What a pointer points to, or the elements of a descriptor."""
 
-    @property
+    @cached_property
     def bits(self) -> int:
         """Of one element; an address has 64."""
         return 64 if self.element == "ptr" else int(re.findall(r"\d+", self.element)[0])
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Bytes of one element in memory."""
         return max(1, self.bits // 8)
 
-    @property
+    @cached_property
     def is_float(self) -> bool:
         return "f" in self.element and self.element != "desc"
 
-    @property
+    @cached_property
     def is_integer(self) -> bool:
         return self.element.startswith("i")
 
-    @property
+    @cached_property
     def bits_dtype(self) -> np.dtype[np.generic]:
         """NumPy's type of the bits of an element."""
         return np.dtype(f"u{self.width}")
 
-    @property
+    @cached_property
     def dtype(self) -> np.dtype[np.generic]:
         """NumPy's type of what is computed with: floats that NumPy does not have are kept as float32."""
         if self.element == "i1":

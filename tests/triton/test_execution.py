@@ -380,6 +380,69 @@ def test_atomics_see_one_element_after_the_other():
 
 
 @triton.jit
+def composed(a, b, c, d):
+    return a * c, b * c + d
+
+
+@triton.jit
+def of_scans(out, n: tl.constexpr):
+    i = tl.arange(0, n)
+    at = i[:, None] * 2 + tl.arange(0, 2)[None, :]
+    factor, number = tl.associative_scan((at % 3 + 1, at), 0, composed)
+    tl.store(out + at, number)
+    factor, number = tl.associative_scan((at % 3 + 1, at), 0, composed, reverse=True)
+    tl.store(out + 2 * n + at, factor + number)
+
+
+def test_scans_combine_elements_in_their_order():
+    values, notes = written(of_scans, like=torch.zeros(64, dtype=torch.int64), n=16)
+    at = np.arange(32).reshape(16, 2)
+    expected = []
+    for rows in (at, at[::-1]):
+        made = [(rows[0] % 3 + 1, rows[0])]
+        for row in rows[1:]:
+            factor, number = made[-1]
+            made.append((factor * (row % 3 + 1), number * (row % 3 + 1) + row))
+        expected.append(made)
+    forward = [number for _, number in expected[0]]
+    backward = [factor + number for factor, number in expected[1]][::-1]
+    wrapped = np.concatenate([*forward, *backward]).astype(np.int32)  # int32 arithmetic in the kernel
+    assert values == wrapped.tolist()
+    assert notes == []
+
+
+@triton.jit
+def of_barriers(count, out, n, ROUNDS: tl.constexpr):
+    for i in range(ROUNDS):
+        tl.atomic_add(count, 1)
+        while tl.load(count, volatile=True) < n * (i + 1):
+            pass
+    tl.store(out + tl.program_id(0), tl.load(count))
+
+
+@triton.jit
+def of_locks(lock, out):
+    while tl.atomic_cas(lock, 0, 1) == 1:
+        pass
+    while tl.load(out) < 200:  # which only what it writes ends
+        tl.store(out, tl.load(out) + 1)
+    tl.atomic_xchg(lock, 0)
+
+
+def test_a_program_that_waits_has_others_executed_and_one_that_waits_in_vain_is_refused():
+    count = torch.zeros(1, dtype=torch.int32)
+    many = torch.zeros(150, dtype=torch.int32)
+    assert written(of_barriers, count, like=many, grid=(150,), n=150, ROUNDS=1) == ([150] * 150, [])
+
+    assert written(of_locks, count, like=count, grid=(3,)) == ([200], [])
+    with frontend.recording("sm_90", values=True, seconds=20) as launches:
+        of_barriers[(4,)](count.cuda(), many.cuda(), 4, ROUNDS=2)
+    (note,) = launches.diagnostics
+    vain = "program (3, 0, 0) waits in a loop for what another writes, and all others have ended or wait, too"
+    assert f"of_barriers is not executed: NotImplementedError: {vain}" in note.message
+
+
+@triton.jit
 def fails(x, n):
     tl.device_print(" x = ", tl.load(x), n)
     tl.device_assert(tl.load(x) > 3, "x is small")

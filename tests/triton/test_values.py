@@ -200,7 +200,7 @@ def test_a_launch_that_takes_too_long_says_so():
         counts[(1,)](x, 1 << 30)
         raise AssertionError("not reached")
     (note,) = launches[0].notes
-    assert re.search(r"counts was not executed: 1 programs took the CPU more than 0\.\d+ s", note.message)
+    assert re.search(r"counts was not executed: 1 program took the CPU more than 0\.\d+ s", note.message)
 
 
 def test_benchmarks_launch_once_and_measure_nothing():
@@ -365,36 +365,84 @@ def test_operators_of_the_users_own_launch_their_kernels():
             assert [one.partition(" (")[0] for one in doubts] == ["fused reads memory that nothing has written"]
 
 
-def test_functions_registered_for_cuda_launch_their_kernels():
+class Placed:
+    """A pointer that is no tensor."""
+
+    def __init__(self, tensor):
+        self.address, self.dtype = tensor.data_ptr(), tensor.dtype
+
+    def data_ptr(self):
+        return self.address
+
+
+@pytest.mark.parametrize("values", [False, True])
+def test_functions_registered_for_cuda_launch_their_kernels(values):
     """As libraries of kernels do it that take the place of PyTorch's own operators."""
     ours, torchs = torch.library.Library("irwidget_tests_cuda", "DEF"), torch.library.Library("aten", "IMPL")
+    given = []
+
+    def doubled(x, y=None, alpha=1):
+        given.append((x.device.type, isinstance(y, torch.Tensor) or y))
+        out = torch.empty_like(x)
+        assert out.is_cuda
+        add_kernel[(1,)](Placed(x), Placed(x), Placed(out), x.numel(), BLOCK=64)
+        return out
+
     try:
         ours.define("plus(Tensor x, Tensor y) -> Tensor")
-        ours.impl("plus", lambda x, y: add(x, y), "CUDA")
-        torchs.impl("silu", lambda x: add(x, x), "CUDA")
+        ours.impl("plus", doubled, "CUDA")
+        torchs.impl("silu", doubled, "CUDA")
+        torchs.impl("sub.Tensor", doubled, "CUDA")
         ours.define("plus_anywhere(Tensor x) -> Tensor")
-        ours.impl("plus_anywhere", lambda x: add(x, x), "CompositeExplicitAutograd")
+        ours.impl("plus_anywhere", doubled, "CompositeExplicitAutograd")
 
         def cell():
-            x = torch.rand(64, device="cuda", requires_grad=True)
+            on_host = torch.full((64,), 8.0)
+            x = on_host.cuda().requires_grad_()
             y = torch.ops.irwidget_tests_cuda.plus(x, x) * 2
             assert y.is_cuda
-            torch.nn.functional.silu(y.half())
+            half = torch.nn.functional.silu(y.half())
             torch.nn.functional.gelu(x)
             z = torch.ones(8, device="cuda", dtype=torch.bfloat16)
-            torch.testing.assert_close(torch.ops.irwidget_tests_cuda.plus_anywhere(z), z + z)
+            anywhere = torch.ops.irwidget_tests_cuda.plus_anywhere(z)
+            seen.extend([half.tolist(), anywhere.tolist(), (half - 3).tolist(), (on_host - 3).tolist()])
 
-        launches = frontend.capture(cell, "sm_90")
-        refused = pytest.raises(NotExecuted, match=r"irwidget_tests_cuda.plus.default .* --run does not call")
-        with refused, frontend.recording("sm_90", values=True):
+        seen = []
+        with frontend.recording("sm_90", values=values) as launches:
             cell()
     finally:
         ours._destroy()
         torchs._destroy()
     assert [launch.name for launch in launches] == ["add_kernel", "add_kernel", "add_kernel"]
+    assert seen == [[64.0] * 64, [2.0] * 8, [128.0] * 64, [5.0] * 64]
+    assert given == [("cuda", True), ("cuda", None), ("cuda", None), ("cuda", 3)]
 
 
-def test_an_operator_that_takes_functions_gives_tensors_without_values():
+@pytest.mark.parametrize("values", [False, True])
+def test_what_a_cell_before_has_compiled_is_launched_in_this_one(values):
+    """By libraries that keep what a launch returns."""
+    kept, seen = {}, []
+
+    def cell():
+        x = torch.arange(64.0, device="cuda")
+        out = torch.empty_like(x)
+        if "kernel" in kept:
+            kept["kernel"][(1, 1, 1)](x, x, out, 64)
+        else:
+            kept["kernel"] = add_kernel[(1,)](x, x, out, 64, BLOCK=64, num_warps=2)
+        seen.append(out.tolist())
+
+    noted = []
+    for arch in ("sm_90", "sm_90", "sm_80"):
+        with frontend.recording(arch, values=values) as launches:
+            cell()
+        (launch,) = launches
+        noted.append((launch.name, launch.arch, launch.specialised().options.num_warps))
+    assert noted == [("add_kernel", arch, 2) for arch in ("sm_90", "sm_90", "sm_80")]
+    assert seen == [[2.0 * i for i in range(64)]] * 3
+
+
+def test_an_operator_that_takes_functions_gives_tensors():
     from torch.nn.attention.flex_attention import flex_attention
 
     def cell():
@@ -403,8 +451,11 @@ def test_an_operator_that_takes_functions_gives_tensors_without_values():
         assert (out.shape, out.dtype, out.is_cuda) == (q.shape, q.dtype, True)
         add(out, out)
 
-    (launch,) = frontend.capture(cell, "sm_90")
-    assert launch.name == "add_kernel"
+    for values in (False, True):
+        with frontend.recording("sm_90", values=values) as launches:
+            cell()
+        (launch,) = launches
+        assert launch.name == "add_kernel"
 
 
 def test_a_graph_is_captured_and_torch_compile_is_left_out_with_a_note():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import io
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from irwidget.frontends.triton.memory import Memories, Memory
 from irwidget.frontends.triton.programs import Program
 from irwidget.frontends.triton.reached import Reached
 from irwidget.frontends.triton.scopes import as_it_is
-from irwidget.frontends.triton.stand_ins import tensors
+from irwidget.frontends.triton.stand_ins import is_address, tensors
 from irwidget.toolchain import forked, processes
 from irwidget.trace import Location
 
@@ -81,8 +82,8 @@ def execute(
         except forked.Died as death:
             raise NotExecuted(f"executing {name} on the CPU crashed: the process {death}{where}") from None
         except forked.TimedOut:
-            programs = "x".join(map(str, grid))
-            said = f"{name} was not executed: {programs} programs took the CPU more than {limit:.3g} s{where}"
+            programs = "1 program" if math.prod(grid) == 1 else "x".join(map(str, grid)) + " programs"
+            said = f"{name} was not executed: {programs} took the CPU more than {limit:.3g} s{where}"
             raise NotExecuted(f"{said}. Give the cell smaller tensors, or more time: --timeout") from None
         except MemoryError:
             raise NotExecuted(f"{name} was not executed: the CPU ran out of memory{where}") from None
@@ -128,12 +129,12 @@ def _reason(error: BaseException) -> str:
 def _storages(values: Sequence[Any], memories: Memories) -> dict[int, _Reachable]:
     """The memory that a kernel may reach through its arguments, by address.
 
-    Addresses that are numbers, or lie in tensors, may lead to any tensor that there is.
+    Addresses that are numbers, or lie in tensors or other objects, may lead to any tensor that there is.
     """
     found: dict[int, _Reachable] = {}
     given = [tensor for value in values for tensor in tensors(value)]
     wide = any(tensor.dtype in (torch.int64, torch.uint64) for tensor in given)
-    if wide or any(isinstance(value, int) and value >= 1 << 32 for value in values):
+    if wide or any(is_address(value) or (isinstance(value, int) and value >= 1 << 32) for value in values):
         given += [one for one in gc.get_objects() if type(one) in (torch.Tensor, torch.nn.Parameter)]
     for tensor in given:
         storage = _storage(tensor)

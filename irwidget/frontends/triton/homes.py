@@ -19,7 +19,7 @@ _MOVES = {torch.Tensor.cuda: GPU, torch.Tensor.cpu: HOST, torch.Tensor.to: "", t
 _DEVICE = re.compile(r"(cuda|cpu)(:\d+)?")
 
 
-def _asked(args: Any, kwargs: Mapping[str, Any]) -> str:
+def asked(args: Any, kwargs: Mapping[str, Any]) -> str:
     """The device that a call names: GPU, HOST, or none."""
     for value in (kwargs.get("device"), *args):
         text = value.type if isinstance(value, torch.device) else value
@@ -46,18 +46,23 @@ class Homes:
         elif target == GPU and made is args[0]:  # a tensor that the cell was given: what it writes is not the user's
             made = made.clone()
         home = target or self._of(args, kwargs)
-        named = _asked(args, kwargs) if func not in _MOVES else ""
+        named = asked(args, kwargs) if func not in _MOVES else ""
         for one in pytree.tree_leaves(made):
             memory = self._memory(one)
             if memory is not None and (named or not memory.home):
                 memory.home = named or home
         return made
 
+    def on_host(self, named: str, args: Any, kwargs: Mapping[str, Any]) -> bool:
+        """Whether an operator runs on the CPU; `named` is the device that the call named which runs it."""
+        given = any(isinstance(one, torch.Tensor) for one in pytree.tree_leaves((args, dict(kwargs))))
+        return (self._of_tensors(args, kwargs) if given else named or HOST) == HOST
+
     def _target(self, func: Any, args: Any, kwargs: Mapping[str, Any]) -> str:
         if func not in _MOVES or not args:
             return ""
         like = [one for one in (*args[1:], kwargs.get("other")) if isinstance(one, torch.Tensor)]
-        return _MOVES[func] or _asked(args[1:], kwargs) or (self._of(like, {}) if like else "")
+        return _MOVES[func] or asked(args[1:], kwargs) or (self._of(like, {}) if like else "")
 
     def _moved(self, given: Any, made: torch.Tensor, target: str) -> torch.Tensor:
         """A tensor on another device: a copy of its own, where it is not known to be there already."""
@@ -83,8 +88,9 @@ class Homes:
 
     def _of(self, args: Any, kwargs: Mapping[str, Any]) -> str:
         """Where a call computes: as it says, where its tensors are, on the CPU where it has none."""
-        if named := _asked(args, kwargs):
-            return named
+        return asked(args, kwargs) or self._of_tensors(args, kwargs)
+
+    def _of_tensors(self, args: Any, kwargs: Mapping[str, Any]) -> str:
         given = [one for one in pytree.tree_leaves((args, dict(kwargs))) if isinstance(one, torch.Tensor)]
         found = {self._home(one) for one in given}
         return GPU if GPU in found else "" if "" in found else HOST

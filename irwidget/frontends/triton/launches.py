@@ -23,7 +23,7 @@ from irwidget.frontends.triton.memory import Memory
 from irwidget.frontends.triton.programs import Program
 from irwidget.frontends.triton.reading import SECONDS, Reading
 from irwidget.frontends.triton.references import References
-from irwidget.frontends.triton.specialization import specialize
+from irwidget.frontends.triton.specialization import Specialization, specialize
 from irwidget.frontends.triton.stand_ins import is_address, stand_in, tensors
 from irwidget.frontends.triton.tensors import fake_mode
 from irwidget.frontends.triton.writes import looks_at_addresses, reaches_anything, written
@@ -168,21 +168,53 @@ class Launches(list[Launch]):
                 chosen=not self.real or not self.config,
                 settings=triton_settings.current(options=True),
             )
-            compiles = self.later or self._compiles(launch)
-            self.append(launch)
-            self._seen[special.key] = CapturedKernel(launch, special, self.again)
-            if not compiles:
-                self._refused.add(self._seen[special.key].hash)
+            self._new(launch, special)
         captured = self._seen[special.key]
         self._met[special.key] = captured.launch
         if refused is not None:
             raise refused
         return captured
 
+    def _new(self, launch: Launch, special: Specialization) -> None:
+        """Note a specialisation that was not met before."""
+        compiles = self.later or self._compiles(launch)
+        self.append(launch)
+        self._seen[special.key] = CapturedKernel(launch, special, self.again)
+        if not compiles:
+            self._refused.add(self._seen[special.key].hash)
+
     def again(self, captured: CapturedKernel, grid: Any, args: tuple[Any, ...]) -> None:
-        """A launch of what another one has returned: `kernel[grid](*args)`."""
-        self._grid = self._on(captured.launch.kernel, grid)
-        self.do(captured, captured.launch.kernel, args, {})
+        """A launch of what another one has returned, in this cell or in one before: `kernel[grid](*args)`."""
+        here = _running[-1] if _running else self
+        here._grid = here._on(captured.launch.kernel, grid)
+        if here is not self:
+            captured = here._of_before(captured.launch)
+        here.do(captured, captured.launch.kernel, args, {})
+
+    def _of_before(self, launch: Launch) -> CapturedKernel:
+        """What a cell before has launched, noted in this one."""
+        special = launch.specialised(self.arch.name)
+        if special.key not in self._seen:
+            made = Launch(
+                launch.kernel,
+                launch.arguments,
+                launch.keywords,
+                self.arch.name,
+                self._grid,
+                calling_line(),
+                settings=launch.settings,
+            )
+            self._new(made, special)
+        return self._seen[special.key]
+
+    @contextmanager
+    def recorded(self) -> Generator[None]:
+        """While the cell runs: what cells before have compiled is launched here."""
+        _running.append(self)
+        try:
+            yield
+        finally:
+            _running.remove(self)
 
     def _on(self, kernel: Any, grid: Any) -> tuple[int, ...]:
         """The grid that Triton launches, and a note where that does not run. Raises UsageError for what is none."""
@@ -274,6 +306,10 @@ class Launches(list[Launch]):
             config = next((c for c in configs if c.all_kwargs().items() <= given.items()), None)
             if config is not None:
                 self[i] = replace(self[i], config=named_config(config), chosen=config == best)
+
+
+_running: list[Launches] = []
+"""Those of the cells that run, the innermost last."""
 
 
 def calling_line() -> Location | None:

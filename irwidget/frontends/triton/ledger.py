@@ -24,6 +24,8 @@ GPU, HOST = "cuda", "cpu"
 class Ledger(TorchDispatchMode):
     """Sees each operation of PyTorch's, those of gradients too, as a cell runs it."""
 
+    supports_higher_order_operators = True  # flex_attention and others: the operators that they run come by
+
     def __init__(self) -> None:
         super().__init__()
         self.memories = Memories()

@@ -103,8 +103,12 @@ class Reached:
         flat = np.asarray(pointers, dtype=np.uint64).reshape(-1)
         if flat.size == 0:
             return
+        if not self.memories:
+            self.doubt(f"{self.name} reaches outside of its tensors")
+            return
         found = np.searchsorted(self.starts, flat, side="right").astype(np.int64) - 1
-        for number in np.unique(found):
+        first = found[0]
+        for number in [first] if (found == first).all() else np.unique(found):
             offsets = (flat[found == number] - self.starts[number]).astype(np.int64)
             inside = (offsets + width <= self.memories[number].nbytes) & (number >= 0)
             if not inside.all():

@@ -81,6 +81,7 @@ def recording(
                 stack.enter_context(left_out(launches.remark, calling_line))
             stack.enter_context(replaced(tuner, "run", tuned(launches, tuner.run)))
             stack.enter_context(replaced(kernel, "run", run(launches, kernel.run)))
+            stack.enter_context(launches.recorded())
             yield launches
     except Exception as error:
         told = failures.explain(error, launched=bool(launches), notes=launches.diagnostics)

@@ -20,9 +20,8 @@ from irwidget import private_torch
 from irwidget.devices import on_cpu, on_cpu_kwargs
 from irwidget.frontends.triton import autocast, failures
 from irwidget.frontends.triton.asserted import by_an_assert
-from irwidget.frontends.triton.failures import NotExecuted
 from irwidget.frontends.triton.gpu import CUDA
-from irwidget.frontends.triton.homes import Homes
+from irwidget.frontends.triton.homes import Homes, asked
 from irwidget.frontends.triton.ledger import LEDGER
 from irwidget.frontends.triton.memory import NoValue
 from irwidget.frontends.triton.narrow import with_statistics
@@ -41,6 +40,8 @@ class _Inside(threading.local):
     depth = 0
     dispatching = 0
     """How many dispatches are under way."""
+    named = ""
+    """The device that the call of torch names which is under way."""
 
 
 LOCK = threading.RLock()
@@ -62,8 +63,10 @@ class _FakeMode(FakeTensorMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if function := private_torch.custom_op_function(func):  # an operator of the user's, which launches kernels
             return self._outside(_Pretend(self), function, args, kwargs or {})
-        if function := private_torch.registered_for_cuda(func):  # a mode for functions would catch this very call
-            return self._outside(contextlib.nullcontext(), function, args, kwargs or {})
+        if function := private_torch.registered_for_cuda(func):
+            mode = _Pretend(self)
+            if not mode.homes.on_host(self.inside.named, args, kwargs or {}):
+                return self._outside(mode, function, args, kwargs or {})
         given = on_cpu_kwargs(kwargs)
         with LOCK:
             if self.inside.dispatching:  # an operator's own operators
@@ -146,13 +149,13 @@ class _Pretend(TorchFunctionMode):
             args = args[:1]
         elif func is torch.Tensor.pin_memory:  # a copy, of the CPU's
             func, args, kwargs = torch.Tensor.clone, args[:1], {}
+        before, self.inside.named = self.inside.named, asked(args, kwargs or {})
         self.inside.depth += 1  # inside torch's Python functions tensors are where they really are
         try:
             args, kwargs = autocast.cast(func, args, kwargs or {})
-            redirected = self.values and private_torch.is_operator(func)
-            with _OnTheGPU(self) if redirected else contextlib.nullcontext():
+            with _OnTheGPU(self) if self.values else contextlib.nullcontext():
                 made = func(*[on_cpu(arg) for arg in args], **on_cpu_kwargs(kwargs))
-                return self.homes.settle(func, args, kwargs, made)
+            return self.homes.settle(func, args, kwargs, made)
         except Exception as error:
             frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
             if func not in _COMPARING or not failures.needs_values(error) or not by_an_assert(frame):
@@ -162,22 +165,24 @@ class _Pretend(TorchFunctionMode):
             return True
         finally:
             self.inside.depth -= 1
+            self.inside.named = before
 
 
 class _OnTheGPU(TorchDispatchMode):
-    """Operators of the user's own run, on tensors that have values, what they run on a GPU."""
+    """Operators with functions of the user's for a GPU run these, on tensors that have values."""
+
+    supports_higher_order_operators = True
 
     def __init__(self, mode: _Pretend) -> None:
         super().__init__()
         self.mode = mode
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Raises NotExecuted where the function is one that only torch could call."""
-        if function := private_torch.custom_op_function(func):
-            return _outside(self.mode, function)(*args, **(kwargs or {}))
-        if private_torch.registered_for_cuda(func):
-            raise NotExecuted(f"{func} has a function of its own for a GPU (Library.impl), which --run does not call")
-        return func(*args, **(kwargs or {}))
+        kwargs = kwargs or {}
+        function = private_torch.custom_op_function(func)
+        if function is None and (function := private_torch.registered_for_cuda(func)):
+            function = None if self.mode.homes.on_host(self.mode.inside.named, args, kwargs) else function
+        return func(*args, **kwargs) if function is None else _outside(self.mode, function)(*args, **kwargs)
 
 
 _COMPARING = frozenset([torch.allclose, torch.equal, torch.Tensor.allclose, torch.Tensor.equal, torch.Tensor.__bool__])
