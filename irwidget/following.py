@@ -113,23 +113,19 @@ def followed(what: str, *, format: str | None = None, idle: float = _IDLE) -> It
     else:
         grows = _File(Path(what))
         grows.given()  # whether it is there
-    pace, seen, at, whole = Pace(), None, time.monotonic(), False
+    pace, seen, at, whole, new = Pace(), None, time.monotonic(), False, False
     while True:
         over, state = grows.over, grows.state()
         if state != seen:
-            seen, at, whole = state, time.monotonic(), False
-            new = True
-        else:
-            new = not whole and time.monotonic() - at >= idle
-            whole = whole or new
+            seen, at, whole, new = state, time.monotonic(), False, True
+        elif not whole and time.monotonic() - at >= idle:
+            whole = new = True
         if over or (new and pace.due()):
-            began = time.monotonic()
+            new, began = False, time.monotonic()
             found = _opened(grows, format, growing=not whole and not over, must=over)
             pace.took(time.monotonic() - began)
             if found is not None:
                 yield found
-        elif new:
-            seen, whole = None, False  # it is not time yet
         if over:
             return
         time.sleep(LOOK)

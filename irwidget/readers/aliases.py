@@ -9,7 +9,10 @@ import re
 from collections import Counter
 from functools import lru_cache
 
-_ALIAS = re.compile(r"^([#!][\w.$-]+) = (.*)$", re.M)
+_NAME, _MEANING = r"[#!][\w.$-]+", r"[^\n]*(?:(?<=[\[({<,])[ \t\r]*\n(?:[ \t][^\n]*\n)*+[\])}>][^\n]*)?"
+DEFINITION = f"{_NAME} = {_MEANING}"
+"""A pattern. What a name stands for goes on over more lines where a bracket is open at the end of its first."""
+_ALIAS = re.compile(rf"^({_NAME}) = ({_MEANING})$", re.M)
 _MAP = re.compile(r"#(?:map|set)\d*")
 _STRING = r'"(?:[^"\\\n]|\\.)*+(?:"|$)'
 _AFFINE = re.compile(rf"{_STRING}|\b(affine_(map|set)<[^\n]*?\)>)", re.M)
@@ -18,7 +21,7 @@ _BEGINNING = 24
 """Letters by which what aliases stand for is looked for first."""
 _DEEPEST = 100
 """Names that stand for names, at most."""
-_PRELUDE = re.compile(r"(?:[ \t]*\n|[#!][\w.$-]+ = [^\n]*\n)*")
+_PRELUDE = re.compile(rf"(?:[ \t]*\n|{DEFINITION}\n)*")
 _USE = re.compile(rf"{_STRING}|(?<![\w#!])([#!][A-Za-z_][\w$-]*)", re.M)
 
 
@@ -117,8 +120,8 @@ def arranged(text: str) -> str:
     """
     head = _PRELUDE.match(text)
     stop = head.end() if head else 0
-    lines, body = text[:stop].split("\n")[:-1], text[stop:]
-    defined = {found[1]: (i, found[2]) for i, line in enumerate(lines) if (found := _ALIAS.match(line))}
+    body = text[stop:]
+    defined = {found[1]: (found.start(), found[2]) for found in _ALIAS.finditer(text, 0, stop)}
     depth: dict[str, int] = {}
 
     def visit(name: str, deep: int = 0) -> int:
@@ -140,7 +143,7 @@ def arranged(text: str) -> str:
             number = counts[_stem(name)]
             counts[_stem(name)] += 1
             names[name] = f"{_stem(name)}{number or ''}"
-    text = "".join(f"{lines[defined[name][0]]}\n" for name in kept) + body
+    text = "".join(f"{name} = {defined[name][1]}\n" for name in kept) + body
     if all(name == new for name, new in names.items()):
         return text
     return _USE.sub(lambda found: names.get(found[1], found[0]) if found[1] else found[0], text)

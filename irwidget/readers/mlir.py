@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from irwidget.readers import aliases
+
 _BANNER = re.compile(rb"// -----// IR Dump (Before|After) (.*?)(?: \('([\w.$-]+)' operation(?:: (.*?))?\))? //----- //")
 _OLD_BANNER = re.compile(rb"// \*\*\* IR Dump (Before|After) (.*?) \*\*\*")
 _INSIDE = re.compile(rb"// -----// (.*?) internal IR Dump (After|Before): (.*)")
@@ -63,9 +65,10 @@ def named(text: str) -> tuple[str, str]:
 
 
 _STRING = re.compile(rb'"(?:[^"\\\n]|\\.)*+(?:"|$)', re.M)
-_PRELUDE = re.compile(rb"(?:[ \t\r]*(?://[^\n]*)?\n|[#!][\w.$-]+ = [^\n]*\n)*")
+_ALIAS = aliases.DEFINITION.encode()
+_PRELUDE = re.compile(rb"(?:[ \t\r]*(?://[^\n]*)?\n|%b\n)*" % _ALIAS)
 _OPERATION = re.compile(rb'^(?:%[^=\n]{1,200} = )?"?([A-Za-z_][\w$]*(?:\.[\w$]+)*)"?(?=[ (<{\r\n]|$)(?![ ]*:)', re.M)
-_EPILOGUE = re.compile(rb"(?:[ \t\r]*\n|[#!][\w.$-]+ = [^\n]*(?:\n|$))*(?:\{-#.*?#-\}[ \t\r]*(?:\n|$))?", re.S)
+_EPILOGUE = re.compile(rb"(?:[ \t\r]*\n|%b(?:\n|$))*(?:\{-#.*?#-\}[ \t\r]*(?:\n|$))?" % _ALIAS, re.S)
 _LINES = 40
 """Lines of others that may stand between a banner and its dump."""
 

@@ -104,7 +104,8 @@ def evaluate(page: Page, expression: str) -> str:
         """async (code) => {
           const { kernel } = jupyterapp.shell.currentWidget.sessionContext.session;
           const future = kernel.requestExecute({ code: '', user_expressions: { it: code }, store_history: false });
-          const { it } = (await future.done).content.user_expressions;
+          const late = new Promise((_, fail) => setTimeout(fail, 90000, new Error('the kernel does not answer')));
+          const { it } = (await Promise.race([future.done, late])).content.user_expressions;
           return it.status === 'ok' ? it.data['text/plain'] : `${it.ename}: ${it.evalue}`;
         }""",
         expression,

@@ -2,7 +2,9 @@
 
 import pytest
 
+import irwidget
 from irwidget.readers.aliases import arranged
+from tests.readers.test_open import BANNER
 
 NAMES = """\
 #pipe = #hal.pipe<#z, "#gone">
@@ -30,3 +32,33 @@ def test_names_are_in_order_and_none_is_left_over():
 def test_names_of_a_damaged_log_may_go_round_in_a_circle(length):
     names = "".join(f"#a{i}x = #x<#a{(i + 1) % length}x>\n" for i in range(length))
     assert arranged(f"{names}module {{ #a0x }}\n").endswith("module { #a0x }\n")
+
+
+LONG = "#weights = #util.composite<8xi8, [\n    dense<0> : vector<4xi8>,\n    dense<[1, 2]> : vector<2xi16>,\n]>\n"
+WHOLE = """\
+#map = affine_map<(d0) -> (d0)>
+{long}module {{
+  util.global private @w = #weights
+  func.func @f() attributes {{m = #map}} {{
+    {line}
+    return
+  }}
+}}
+"""
+
+
+def test_what_a_name_stands_for_may_go_on_over_lines():
+    """As IREE prints the constants that it packs."""
+    first, second = (WHOLE.format(long=LONG, line=line) for line in ("x.a", "x.c = #weights"))
+    alone = LONG.replace("weights", "w2") + "func.func @f() attributes {m = affine_map<(d0) -> (d0)>} {\n  x.c = #w2\n"
+    log = f"{BANNER.format('A (a)')}{first}\n{BANNER.format('B (b)')}{alone}  return\n}}\n\nhello\n"
+    (low,) = irwidget.open(log)
+    assert [dump.text for dump in low.dumps] == [first, second]
+    assert [one.message for one in low.diagnostics] == ["hello"]
+
+
+def test_names_that_go_on_over_lines_are_arranged_whole():
+    unused = LONG.replace("weights", "unused")
+    text = WHOLE.format(long=f"{unused}{LONG}", line="x.a")
+    in_order = WHOLE.format(long="", line="x.a").replace("module {", f"{LONG}module {{", 1)
+    assert arranged(text) == in_order

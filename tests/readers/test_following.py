@@ -13,7 +13,7 @@ import pytest
 
 import irwidget
 from irwidget import running
-from irwidget.following import followed
+from irwidget.following import Pace, followed
 from irwidget.views.terminal import Rows
 from irwidget.views.widget import PassDiff
 from tests.readers.test_open import BANNER, LOG, function, module
@@ -44,6 +44,14 @@ def test_a_file_is_followed_and_the_text_that_is_being_written_left_out(tmp_path
     path.unlink()
     with pytest.raises(irwidget.UsageError, match="cannot be read"):
         next(going)
+
+
+def test_the_end_of_a_log_that_takes_long_to_open_is_shown_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(Pace, "took", lambda self, _: setattr(self, "_next", time.monotonic() + 1))
+    path = tmp_path / "x.log"
+    path.write_text(PARTS[0] + PARTS[1][:-20])
+    shown = [names(found) for found in islice(followed(str(path), idle=0.5), 2)]
+    assert shown == [[["p0"]], [["p0", "p1 (cut off)"]]]
 
 
 def test_the_end_of_a_module_of_llvm_is_not_known_before_the_next_dump(tmp_path):
