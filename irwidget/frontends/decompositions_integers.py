@@ -111,10 +111,10 @@ _MEANS = (aten.mean.default, aten.mean.dim)
 def _gcd(x: Any, y: Any) -> Any:
     """By Euclid's algorithm, with as many steps as the largest numbers of a dtype may take.
 
-    The least number is its own absolute value; what eager PyTorch makes of that depends on the order of the two.
+    The least number is its own absolute value, and keeps its sign in remainders as in eager PyTorch.
     """
     kind = torch.result_type(x, y)
-    y, x = torch.broadcast_tensors(torch.abs(x.to(kind)), torch.abs(y.to(kind)))
+    x, y = torch.broadcast_tensors(torch.abs(x.to(kind)), torch.abs(y.to(kind)))
     for _ in range(_STEPS * torch.iinfo(kind).bits // 2):
         done = y == 0
         x, y = torch.where(done, x, y), torch.where(done, y, torch.fmod(x, torch.where(done, torch.ones_like(y), y)))

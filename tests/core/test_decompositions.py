@@ -137,13 +137,13 @@ def _few_evaluations(monkeypatch: pytest.MonkeyPatch) -> None:
 LINALG, TOSA, STABLEHLO = "linalg_on_tensors_mlir", "tosa_mlir", "stablehlo_mlir"
 ALWAYS = [
     *((unsigned, LINALG), (few, LINALG), (known, LINALG), (unsigned, TOSA), (many, TOSA), (truths, TOSA)),
-    *((narrow, STABLEHLO), (truths, STABLEHLO), (near, STABLEHLO)),
+    *((near, TOSA), (narrow, STABLEHLO), (truths, STABLEHLO), (near, STABLEHLO)),
 ]
 """Where torch-mlir takes bytes and truths for numbers with a sign, or folds what it knows."""
 SOMETIMES = [
     *((one, LINALG) for one in (images, orders, writes, numbers, products, signs, means, bags, beyond, edges, tails)),
     *((one, LINALG) for one in (lengths, powers, put, floats, large, crashing, summed, copied, narrow, outside)),
-    *((one, TOSA) for one in (rolled, rooted, small, narrow, near, floats, infinite, outside)),
+    *((one, TOSA) for one in (rolled, rooted, small, narrow, floats, infinite, outside)),
     *((one, STABLEHLO) for one in (windows, beyond, ceiled, floats, infinite, outside)),
     (infinite, LINALG),
 ]
