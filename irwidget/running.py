@@ -18,7 +18,7 @@ from typing import IO
 from irwidget.errors import LoweringInterrupted, ToolError, UsageError
 from irwidget.following import Pace
 from irwidget.opened import Opened
-from irwidget.readers import asking, banners, ir
+from irwidget.readers import asking, banners, ir, prefixes
 from irwidget.readers import log as logs
 from irwidget.readers.base import ReaderInput
 from irwidget.readers.printed import PassDumps
@@ -206,7 +206,7 @@ def _append_result(printed: IO[bytes], output: IO[bytes]) -> None:
 
 def _opened(command: Command, name: str, printed: IO[bytes], *, growing: bool = False) -> Opened:
     reader = PassDumps()
-    given = ReaderInput(name, logs.Log(printed, name), growing=growing)
+    given = ReaderInput(name, prefixes.without(logs.Log(printed, name)), growing=growing)
     traces = reader.read(given) if reader.recognises(given) else []
     step = Step("user-tool", str(command), name, program=True)
     made: list[Lowering] = []

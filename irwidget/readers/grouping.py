@@ -186,6 +186,8 @@ def _is_nested(module: Piece | None, piece: Piece) -> bool:
     """Whether a module is a part of the one that was printed last: what it has is deeper inside that one."""
     if module is None or not piece.whole or piece.printed.language != "mlir" or piece.printed.scope.anchor:
         return False
+    if not piece.outer and module.outer:  # its functions, too, are deeper inside of it
+        return bool(piece.inner & module.inner) and not piece.inner & module.outer
     return bool(piece.outer & module.inner) and not piece.outer & module.outer
 
 

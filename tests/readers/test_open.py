@@ -218,3 +218,17 @@ def test_a_pipeline_goes_on_from_a_dump():
     (low,) = irwidget.open(BANNER.format("A (a)") + module("f"))
     made = irwidget.lower(low.dumps[0], to="raw_ir", pipeline="mlir-opt --symbol-privatize --symbol-dce", isolate=False)
     assert made.text.split() == ["module", "{", "}"]
+
+
+def test_modules_inside_of_one_are_not_compilations_of_their_own():
+    """As IREE lowers them: each to a module in a module, one after the other."""
+    inside = "  x.executable {\n    builtin.module {\n      func.func @%s() {\n        return\n      }\n    }\n  }\n"
+    whole = f"module {{\n  util.func @main() {{\n    return\n  }}\n{inside % 'd0'}{inside % 'd1'}}}\n\n"
+    log = f"{BANNER.format('A (a)')}{whole}"
+    for name in ("d0", "d1"):
+        deeper = f"module {{\n  vm.module @m {{\n    vm.func @{name}() {{\n      return\n    }}\n  }}\n}}\n\n"
+        log += f"{BANNER.format('B (b)')}{module(name)}{BANNER.format('C (c)')}{deeper}"
+    (low,) = irwidget.open(f"{log}{BANNER.format('A (a)')}{whole}")
+    assert [dump.name for dump in low.dumps] == ["a", "b", "c", "b", "c", "a"]
+    assert len(irwidget.open(f"{log}{BANNER.format('A (a)')}{module('main', 'other')}")) == 1
+    assert len(irwidget.open(f"{log}{BANNER.format('A (a)')}{module('other')}")) == 2

@@ -34,6 +34,12 @@ def program(folder, body: str) -> str:
 HELP = "if '--help' in sys.argv:\n    print('  --mlir-print-ir-after-all - Print IR after each pass')\n    sys.exit()\n"
 
 
+def test_what_a_program_puts_before_each_line_is_no_part_of_a_dump(here):
+    program(here, HELP + "sys.stderr.write(''.join('node0 | ' + line for line in LOG.splitlines(True)))")
+    (low,) = running.run("mine-opt x")
+    assert [dump.text for dump in low.dumps] == [dump.text for dump in irwidget.open(LOG)[0].dumps]
+
+
 @pytest.mark.external
 def test_the_flags_are_those_that_the_tool_names(here):
     if not (running.shutil.which("mlir-opt") and running.shutil.which("opt")):
