@@ -80,6 +80,7 @@ WIDE = torch.tensor([1.0, 2.0], dtype=torch.float64)
         (lambda x: x.max(0)[1], torch.ones(2), "linalg_on_tensors_mlir", "aten.max.dim: torch-mlir finds another"),
         (lambda x: x.max(0)[0], torch.ones(2), "linalg_on_tensors_mlir", ""),
         (lambda x: x.sort(), torch.ones(2).int(), "linalg_on_tensors_mlir", ""),
+        (lambda x: x.median(0)[0], torch.ones(2), "linalg_on_tensors_mlir", "aten.median.dim is decomposed"),
     ],
 )
 def test_what_is_lost_is_said(model: Any, x: torch.Tensor, target: str, said: str) -> None:
