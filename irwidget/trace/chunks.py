@@ -13,12 +13,11 @@ and who reads it passes over the names that it does not know.
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
 from irwidget.errors import UsageError
@@ -30,17 +29,30 @@ VERSION = 3
 HEAD = MAGIC + struct.pack("<I", VERSION)
 _LARGE = 16_000_000
 """Bytes of a chunk from which on it is packed fast rather than small: only the heads of very many dumps are as long."""
+_GZIP = 31
+"""What zlib calls a gzip file, without a time."""
+_PIECES = 1000
+"""So many are packed at once."""
 
 
-def pack(sections: Mapping[str, bytes]) -> bytes:
+Pieces = Sequence[bytes]
+"""Bytes that follow each other; what is the same of many is in memory once."""
+
+
+def pack(sections: Mapping[str, bytes | Pieces]) -> bytes:
     """A chunk with its length; sections without bytes are left out."""
     parts: list[bytes] = []
     for name, data in sections.items():
-        if data:
-            parts += [struct.pack("<B", len(name)), name.encode("ascii"), struct.pack("<I", len(data)), data]
-    whole = b"".join(parts)
-    body = gzip.compress(whole, compresslevel=6 if len(whole) < _LARGE else 1, mtime=0)
+        pieces = (data,) if isinstance(data, bytes) else data
+        if length := sum(map(len, pieces)):
+            parts += [struct.pack("<B", len(name)), name.encode("ascii"), struct.pack("<I", length), *pieces]
+    packed = zlib.compressobj(6 if sum(map(len, parts)) < _LARGE else 1, wbits=_GZIP)
+    body = b"".join([*(packed.compress(b"".join(some)) for some in _batched(parts, _PIECES)), packed.flush()])
     return struct.pack("<I", len(body)) + body
+
+
+def _batched(parts: Sequence[bytes], count: int) -> Iterator[Sequence[bytes]]:
+    return (parts[at : at + count] for at in range(0, len(parts), count))
 
 
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -51,14 +63,24 @@ def to_json(data: Any) -> bytes:
     return _JSON.encode(data).encode("utf-8", "surrogatepass")
 
 
-def object_of(members: Mapping[str, bytes]) -> bytes:
+def object_of(members: Mapping[str, Pieces]) -> list[bytes]:
     """A JSON object of members that are JSON already, so that those of a large log are not all in memory before."""
-    return b"{" + b",".join(to_json(name) + b":" + value for name, value in members.items()) + b"}"
+    return _joined(b"{", ([to_json(name), b":", *value] for name, value in members.items()), b"}")
 
 
-def array_of(items: Iterable[bytes]) -> bytes:
+def array_of(items: Iterable[Pieces]) -> list[bytes]:
     """A JSON array of items that are JSON already."""
-    return b"[" + b",".join(items) + b"]"
+    return _joined(b"[", items, b"]")
+
+
+def _joined(opens: bytes, items: Iterable[Pieces], closes: bytes) -> list[bytes]:
+    found = [opens]
+    for pieces in items:
+        found += pieces
+        found.append(b",")
+    if len(found) > 1:
+        found.pop()
+    return [*found, closes]
 
 
 def from_json(data: bytes, meter: Meter) -> Any:
@@ -154,7 +176,7 @@ def _unzipped(frame: memoryview, meter: Meter) -> bytes:
         raise damaged("a chunk is too short")
     (size,) = struct.unpack_from("<I", frame, len(frame) - 4)
     meter.take(2 * size)
-    inflate = zlib.decompressobj(wbits=31)
+    inflate = zlib.decompressobj(wbits=_GZIP)
     try:
         body = inflate.decompress(frame, size + 1)
     except zlib.error as error:

@@ -38,7 +38,7 @@ _U32 = 2**32 - 1
 class Extra(Protocol):
     """What somebody else wants to find in the chunks; who reads a file for its traces passes over it."""
 
-    def begin(self, traces: Sequence[Trace]) -> bytes:
+    def begin(self, traces: Sequence[Trace]) -> chunks.Pieces:
         """The JSON of the first chunk's `view`: what is known without texts."""
         ...
 
@@ -161,7 +161,7 @@ class Writer:
         self._append({"meta": chunks.to_json({"lost": lost, "end": True})})
         self._ended = True
 
-    def _append(self, sections: Mapping[str, bytes]) -> None:
+    def _append(self, sections: Mapping[str, bytes | chunks.Pieces]) -> None:
         self._parts.append(chunks.pack(sections))
         if self.heard:
             self.heard(self._parts[-1])
@@ -191,10 +191,10 @@ class Writer:
             del self._waiting[place]
         return bool(chosen)
 
-    def _chunk(self, dumps: Iterable[tuple[Place, Content]]) -> tuple[list[Place], dict[str, bytes]]:
+    def _chunk(self, dumps: Iterable[tuple[Place, Content]]) -> tuple[list[Place], dict[str, bytes | chunks.Pieces]]:
         """Which dumps a chunk has, and its sections. No two texts are in memory at once, but for their lines."""
         meta: dict[str, Any] = {}
-        head: dict[str, bytes] = {}
+        head: dict[str, chunks.Pieces] = {}
         if len(self._parts) == 1:
             with uncollected():
                 head = _beginning(self.traces, self._extra)
@@ -217,7 +217,7 @@ class Writer:
         lines = list(islice(self._ids, known, None))
         shapes, shape_of, coded = codec.lines(lines)
         return chosen, {
-            "meta": chunks.object_of(head | {name: chunks.to_json(value) for name, value in meta.items()}),
+            "meta": chunks.object_of(head | {name: [chunks.to_json(value)] for name, value in meta.items()}),
             "shapes": shapes, "shape-of": shape_of, "numbers": coded,
             "sequence": codec.sequence(np.concatenate(numbers) if numbers else np.zeros(0, np.int32), known),
             "places": codec.columns(list(islice(self._places, places, None)), 5),
@@ -274,22 +274,22 @@ class Writer:
         return self._places[self._files[location.file], line, column, caller, name]
 
 
-def _beginning(traces: Sequence[Trace], extra: Extra | None) -> dict[str, bytes]:
+def _beginning(traces: Sequence[Trace], extra: Extra | None) -> dict[str, chunks.Pieces]:
     """What the first chunk says, as JSON by name: all that is known without texts."""
     sources: defaultdict[tuple[str, str], int] = _counter()
     dumps_to_json = plain.DumpsToJson()
     described = (
         chunks.object_of(
             {
-                **{name: chunks.to_json(value) for name, value in plain.frame_to_json(trace).items()},
+                **{name: [chunks.to_json(value)] for name, value in plain.frame_to_json(trace).items()},
                 "dumps": dumps_to_json(trace.dumps),
-                "sources": chunks.to_json([sources[one] for one in trace.sources.items()]),
-                "attachments": chunks.to_json([[name, len(data)] for name, data in trace.attachments.items()]),
+                "sources": [chunks.to_json([sources[one] for one in trace.sources.items()])],
+                "attachments": [chunks.to_json([[name, len(data)] for name, data in trace.attachments.items()])],
             }
         )
         for trace in traces
     )
-    found = {"traces": chunks.array_of(described), "sources": chunks.to_json(list(sources))}
+    found: dict[str, chunks.Pieces] = {"traces": chunks.array_of(described), "sources": [chunks.to_json(list(sources))]}
     return found if extra is None else {**found, "view": extra.begin(traces)}
 
 

@@ -85,10 +85,10 @@ class DumpsToJson:
         self._scopes: dict[Scope, bytes] = {}
         self._made: dict[tuple[str, ...], bytes] = {}
 
-    def __call__(self, dumps: Iterable[Dump]) -> bytes:
+    def __call__(self, dumps: Iterable[Dump]) -> list[bytes]:
         scopes: dict[int, bytes] = {}
         """By identity, which is looked up faster; all live as long as the dumps."""
-        found: list[bytes] = []
+        found: list[chunks.Pieces] = []
         for dump in dumps:
             scope = scopes.get(id(dump.scope))
             if scope is None:
@@ -97,7 +97,7 @@ class DumpsToJson:
             made = self._made.get(key)
             if made is None:
                 made = self._made[key] = chunks.to_json(_made_by(dump))[:-1]
-            found.append(made + scope)
+            found.append((made, scope))
         return chunks.array_of(found)
 
     def _scope(self, scope: Scope) -> bytes:

@@ -56,7 +56,7 @@ class Packer(Writer):
 class _ForView:
     """What a view shows and a trace does not say in these words."""
 
-    def begin(self, traces: Sequence[Trace]) -> bytes:
+    def begin(self, traces: Sequence[Trace]) -> chunks.Pieces:
         self._languages = frozenset(dump.language for trace in traces for dump in trace.dumps)
         return chunks.object_of({"traces": chunks.array_of(map(_described, traces))})
 
@@ -64,7 +64,7 @@ class _ForView:
         return columns.of_shapes(shapes, self._languages)
 
 
-def _described(trace: Trace) -> bytes:
+def _described(trace: Trace) -> chunks.Pieces:
     """What is known of a trace without the text of its dumps, as it is shown; JSON."""
     known = {
         "facts": _facts(trace),
@@ -72,11 +72,11 @@ def _described(trace: Trace) -> bytes:
         "failure": failure_of(trace),
         "diagnostics": [str(diagnostic) for diagnostic in trace.diagnostics],
     }
-    encoded = {name: chunks.to_json(value) for name, value in known.items()}
+    encoded = {name: [chunks.to_json(value)] for name, value in known.items()}
     return chunks.object_of({**encoded, "stages": chunks.array_of(_stages(trace))})
 
 
-def _stages(trace: Trace) -> Iterator[bytes]:
+def _stages(trace: Trace) -> Iterator[chunks.Pieces]:
     """Each dump as a `schema.ViewedStage`, as JSON; what is the same of many is encoded once."""
     before, labels = predecessors(trace.dumps), repeated([dump.name for dump in trace.dumps])
     checked = {} if trace.check is None else trace.check.by_dump
@@ -93,7 +93,7 @@ def _stages(trace: Trace) -> Iterator[bytes]:
                 "check": key[-1],
             }
             seen[key] = chunks.to_json(same)[1:]
-        yield b'{"label":%b,"before":%d,%b' % (chunks.to_json(labels[i]), before[i], seen[key])
+        yield b'{"label":%b,"before":%d,' % (chunks.to_json(labels[i]), before[i]), seen[key]
 
 
 def part_of(dump: Dump) -> str:

@@ -201,7 +201,7 @@ def test_a_chunk_that_there_is_no_memory_for_can_be_packed_again_or_given_up(mon
         packer = Packer([trace])
         packer.add({(0, 0)})
         with monkeypatch.context() as patched:
-            patched.setattr("irwidget.trace.chunks.gzip.compress", full)
+            patched.setattr("irwidget.trace.chunks.zlib.compressobj", full)
             with pytest.raises(MemoryError):
                 packer.add()
         packer.finish(at_once=at_once)
