@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import pytest
 
 
-def sampled(rows: Iterable, keep: int, name=str) -> list:
+def sampled(rows: Iterable[Any], keep: int, name: Callable[[Any], str] = str) -> list[Any]:
     """Rows for `pytest.mark.parametrize`; all but `keep` of them are marked `exhaustive`.
 
     Which rows stay is decided by a hash of what `name` says of each, so that the sample is the same everywhere, changes

@@ -158,7 +158,7 @@ def _unfold(x: Any, dim: int, size: int, step: int) -> Any:
 
 def _with_tensor(operator: Any) -> Callable[..., Any]:
     """An operator of a tensor and a number as one of two tensors."""
-    return lambda x, number: operator(x, torch.full_like(x, held(number, x.dtype)))
+    return lambda x, number: operator(*alike(x, number))
 
 
 def _of_number(operator: Any) -> Callable[..., Any]:

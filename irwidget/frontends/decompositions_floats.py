@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 
 from irwidget.frontends.decompositions_bytes import value_of
 from irwidget.frontends.decompositions_kinds import COMPARISONS, How, alike
-from irwidget.frontends.decompositions_narrow import in_single, is_negative
+from irwidget.frontends.decompositions_narrow import fmod, in_single, is_negative
 
 aten: Any = torch.ops.aten
 
@@ -86,43 +88,61 @@ def _is_floored(x: Any, y: Any, *, rounding_mode: Any = None) -> bool:
     return rounding_mode == "floor" and _is_divided(x, y)
 
 
-def _floored(x: Any, y: Any, *, rounding_mode: Any = None) -> Any:
+def _floored(left: Callable[..., Any]) -> How:
     """Of what nothing is left of: 1 // 0.1 is 9, although 1 / 0.1 rounds to 10."""
-    return _whole(*alike(x, y)) if _is_floored(x, y, rounding_mode=rounding_mode) else NotImplemented
+
+    def made(x: Any, y: Any, *, rounding_mode: Any = None) -> Any:
+        if not _is_floored(x, y, rounding_mode=rounding_mode):
+            return NotImplemented
+        return in_single(partial(_whole, left))(*alike(x, y))
+
+    return _is_floored, made
 
 
-def _fmod(x: Any, y: Any) -> Any:
-    """By the remainder, which is exact; torch-mlir's own is made of a quotient."""
-    return _left(*alike(x, y)) if _is_divided(x, y) else NotImplemented
+def _left(left_of: Callable[..., Any]) -> dict[Any, How]:
+    """What is left of a division of floats; torch-mlir's own is made of a rounded quotient."""
+
+    def made(x: Any, y: Any) -> Any:
+        return left_of(*alike(x, y)) if _is_divided(x, y) else NotImplemented
+
+    return dict.fromkeys((aten.fmod.Tensor, aten.fmod.Scalar), (_is_divided, made))
 
 
 @in_single
-def _left(x: Any, y: Any) -> Any:
-    """What is left of a division, with the sign of `x`."""
+def _by_remainder(x: Any, y: Any) -> Any:
+    """With the sign of `x`; of positive numbers the remainder, which is exact in linalg, is the same."""
     size = torch.remainder(torch.abs(x), torch.abs(y))
     return torch.where(is_negative(x), -size, size)
 
 
-@in_single
-def _whole(x: Any, y: Any) -> Any:
-    left = _left(x, y)  # zeros are floats below: torch-mlir folds comparisons of what it knows with others wrongly
+def _whole(left_of: Callable[..., Any], x: Any, y: Any) -> Any:
+    left = left_of(x, y)  # zeros are floats below: torch-mlir folds comparisons of what it knows with others wrongly
     quotient = (x - left) / y
     quotient = torch.where((left != 0.0) & ((y < 0.0) != (left < 0.0)), quotient - 1, quotient)
     whole = torch.floor(quotient)
     whole = torch.where(quotient - whole > 0.5, whole + 1, whole)
     whole = torch.where(quotient == 0.0, x / y * 0, whole)  # with the sign of the quotient
+    whole = torch.where(torch.isnan(left), left, whole)  # TOSA's quotient by an infinity is zero, of NaN, too
     return torch.where(y == 0.0, x / y, whole)
 
 
+_COMPARED = {operator: _compared(operator) for operator in COMPARISONS}
 _DIVISIONS = (aten.div.Tensor_mode, aten.div.Scalar_mode)
 IN_ALL: dict[Any, How] = {aten.isclose.default: (_of_floats, _isclose)}
 """By operator: whether it is taken apart, and how."""
-IN_TOSA: dict[Any, How] = {**IN_ALL, **{operator: _compared(operator) for operator in COMPARISONS}}
+IN_STABLEHLO: dict[Any, How] = {
+    **IN_ALL,
+    **dict.fromkeys(_DIVISIONS, _floored(fmod)),
+    **_left(fmod),
+}
+"""The same."""
+IN_TOSA: dict[Any, How] = {**IN_STABLEHLO, **_COMPARED}
 """The same."""
 IN_LINALG: dict[Any, How] = {
-    **IN_TOSA,
+    **IN_ALL,
+    **_COMPARED,
     aten.gelu.default: (_is_by_tanh, _gelu),
-    **dict.fromkeys(_DIVISIONS, (_is_floored, _floored)),
-    **dict.fromkeys((aten.fmod.Tensor, aten.fmod.Scalar), (_is_divided, _fmod)),
+    **dict.fromkeys(_DIVISIONS, _floored(_by_remainder)),
+    **_left(_by_remainder),
 }
 """The same."""

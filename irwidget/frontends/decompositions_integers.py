@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from irwidget.frontends.decompositions_bytes import value_of, wide
+from irwidget.frontends.decompositions_bytes import held, value_of, wide
 from irwidget.frontends.decompositions_kinds import clamped
 
 aten: Any = torch.ops.aten
@@ -48,7 +48,7 @@ def _powers(x: Any, exponent: Any) -> Any:
         return power(*(one.to(kind) if isinstance(one, torch.Tensor) else float(one) for one in (x, exponent)))
     shaped = exponent if isinstance(exponent, torch.Tensor) else x
     x, left = (
-        one.to(kind) if isinstance(one, torch.Tensor) else torch.full_like(shaped, one, dtype=kind)
+        one.to(kind) if isinstance(one, torch.Tensor) else torch.full_like(shaped, held(one, kind), dtype=kind)
         for one in (x, exponent)
     )
     x, left = torch.broadcast_tensors(x, left)
@@ -109,12 +109,15 @@ _MEANS = (aten.mean.default, aten.mean.dim)
 
 
 def _gcd(x: Any, y: Any) -> Any:
-    """By Euclid's algorithm, with as many steps as the largest numbers of a dtype may take."""
+    """By Euclid's algorithm, with as many steps as the largest numbers of a dtype may take.
+
+    The least number is its own absolute value, and keeps its sign in remainders as in eager PyTorch.
+    """
     kind = torch.result_type(x, y)
     x, y = torch.broadcast_tensors(torch.abs(x.to(kind)), torch.abs(y.to(kind)))
     for _ in range(_STEPS * torch.iinfo(kind).bits // 2):
         done = y == 0
-        x, y = torch.where(done, x, y), torch.where(done, y, x % torch.where(done, torch.ones_like(y), y))
+        x, y = torch.where(done, x, y), torch.where(done, y, torch.fmod(x, torch.where(done, torch.ones_like(y), y)))
     return x
 
 
@@ -124,7 +127,8 @@ _STEPS = 3
 
 def _lcm(x: Any, y: Any) -> Any:
     common = torch.gcd(x, y)
-    return torch.abs(torch.div(x, common.clamp(min=1), rounding_mode="trunc") * y)
+    divisor = torch.where(common == 0, torch.ones_like(common), common)
+    return torch.abs(torch.div(x, divisor, rounding_mode="trunc") * y)
 
 
 TABLE: dict[Any, Callable[..., Any]] = {

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from irwidget.frontends.decompositions_bytes import value_of, wide
+from irwidget.frontends.decompositions_bytes import held, value_of, wide
 
 aten: Any = torch.ops.aten
 How = tuple[Callable[..., bool], Callable[..., Any]]
@@ -42,14 +42,20 @@ def all_of(kind: torch.dtype) -> Callable[..., bool]:
     return takes
 
 
-def in_32_bits(operator: Any, kind: torch.dtype) -> How:
-    """Computed of int32 where all tensors are of a dtype; results that are no places have it again."""
+def in_32_bits(operator: Any, kind: torch.dtype, *, by_number: bool = False) -> How:
+    """Computed of int32 where all tensors are of a dtype; results that are no places have it again.
+
+    `by_number` says that numbers among the arguments are computed with, of which eager PyTorch takes the low bits.
+    """
     takes = all_of(kind)
+
+    def given_as(one: Any) -> Any:
+        return held(one, kind) if by_number and not isinstance(one, torch.Tensor) else number(one)
 
     def made(*given: Any, **named: Any) -> Any:
         if not takes(*given):
             return NotImplemented
-        found = operator(*map(number, given), **named)
+        found = operator(*map(given_as, given), **named)
         return narrowed(found, kind)
 
     return takes, made
@@ -65,7 +71,7 @@ def alike(x: Any, y: Any) -> tuple[Any, Any]:
     kind = torch.result_type(x, y)
     shaped = x if isinstance(x, torch.Tensor) else y
     x, y = (
-        wide(one).to(kind) if isinstance(one, torch.Tensor) else torch.full_like(shaped, one, dtype=kind)
+        wide(one).to(kind) if isinstance(one, torch.Tensor) else torch.full_like(shaped, held(one, kind), dtype=kind)
         for one in (x, y)
     )
     return x, y

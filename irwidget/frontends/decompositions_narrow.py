@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from irwidget.frontends.decompositions_bytes import SHIFTS, held, value_of
+from irwidget.frontends.decompositions_bytes import SHIFTS, value_of
+from irwidget.frontends.decompositions_kinds import alike
 
 aten: Any = torch.ops.aten
 _HALVES = (torch.float16, torch.bfloat16)
@@ -94,24 +95,44 @@ def copysign(x: Any, y: Any) -> Any:
     return _with_sign(torch.abs(x), y)
 
 
-def _fmod(x: Any, y: Any) -> Any:
-    """The remainder with the sign of `x`."""
-    kind = torch.result_type(x, y)
-    y = y.to(kind) if isinstance(y, torch.Tensor) else torch.full_like(x, held(y, kind), dtype=kind)
-    x = x.to(kind)
-    if not x.dtype.is_floating_point:
-        return x - torch.div(x, y, rounding_mode="trunc") * y
+def fmod(x: Any, y: Any) -> Any:
+    """The remainder with the sign of `x`; of floats exact where the quotient is one."""
+    x, y = alike(x, y)
+    if x.dtype.is_floating_point:
+        return in_single(_left)(x, y)
+    return x - torch.div(x, y, rounding_mode="trunc") * y
+
+
+def _left(x: Any, y: Any) -> Any:
     size, step = torch.abs(x), torch.abs(y)
-    left = size - torch.floor(size / step) * step
+    count = torch.floor(size / step)
+    left = size - count * step - _lost(count, step)
     left = torch.where(left < 0, left + step, torch.where(left >= step, left - step, left))
-    return _with_sign(left, x)
+    return _with_sign(torch.where((step == math.inf) & (size < math.inf), size, left), x)
+
+
+def _lost(x: Any, y: Any) -> Any:
+    """What rounding takes from a product (Dekker 1971); zero where it is no number."""
+    (high, low), (above, below) = _halves(x), _halves(y)
+    lost = high * above - x * y + high * below + low * above + low * below
+    return torch.where(torch.abs(lost) < math.inf, lost, torch.zeros_like(lost))
+
+
+def _halves(x: Any) -> tuple[Any, Any]:
+    """Two numbers of half as many digits, of which a float is the sum."""
+    scaled = x * _HALF_OF[x.dtype] + x  # a power of two, which float32 holds
+    high = scaled - (scaled - x)
+    return high, x - high
+
+
+_HALF_OF = {torch.float32: 2.0**12, torch.float64: 2.0**27}
 
 
 def _shifted(operator: Any) -> Callable[..., Any]:
     """A shift by a number as one by a tensor."""
 
     def made(x: Any, count: Any) -> Any:
-        return operator(x, torch.full_like(x, count)) if isinstance(count, int) else NotImplemented
+        return operator(*alike(x, count)) if isinstance(count, int) else NotImplemented
 
     return made
 
@@ -261,8 +282,8 @@ _FOR_TOSA: dict[Any, Callable[..., Any]] = {
         }.items()
     },
     aten.copysign.Tensor: in_single(copysign),
-    aten.fmod.Tensor: _fmod,
-    aten.fmod.Scalar: _fmod,
+    aten.fmod.Tensor: fmod,
+    aten.fmod.Scalar: fmod,
     aten.scatter_add.default: _scatter_add,
     **dict.fromkeys((aten.index_put.default, aten._unsafe_index_put.default), _index_put),
     **_FOR_BOTH,

@@ -88,6 +88,8 @@ def _searchsorted(
     rows = ordered if ordered.dim() == 1 else ordered.unsqueeze(-2)
     each = x.unsqueeze(-1)
     before = rows <= each if right or side == "right" else rows < each
+    if x.dtype.is_floating_point:
+        before = before | torch.isnan(each)  # which comes after all
     return before.to(torch.int64).sum(-1).to(torch.int32 if out_int32 else torch.int64)
 
 

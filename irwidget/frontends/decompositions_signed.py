@@ -9,6 +9,7 @@ import torch
 
 from irwidget.frontends.decompositions_bytes import value_of
 from irwidget.frontends.decompositions_kinds import How, alike
+from irwidget.frontends.decompositions_narrow import fmod
 
 aten: Any = torch.ops.aten
 
@@ -19,13 +20,13 @@ def _may_be_negative(x: Any, y: Any) -> bool:
 
 
 def _remainder(takes: Callable[..., bool]) -> How:
-    """With the sign of the divisor; StableHLO's has that of what is divided."""
+    """With the sign of the divisor; StableHLO's has that of what is divided, TOSA's of floats is made of a quotient."""
 
     def made(x: Any, y: Any) -> Any:
         if not takes(x, y):
             return NotImplemented
         x, y = alike(x, y)
-        left = torch.fmod(x, y)
+        left = fmod(x, y)
         return torch.where(_is_opposite(left, y), left + y, left)
 
     return takes, made
@@ -40,6 +41,11 @@ def _is_opposite(left: Any, y: Any) -> Any:
 def _is_of_32_bits(x: Any, y: Any, *, rounding_mode: Any = "floor") -> bool:
     """Whether integers are divided of which TOSA's quotient goes by the sign of a product that has no more bits."""
     return rounding_mode == "floor" and torch.result_type(value_of(x), value_of(y)) == torch.int32
+
+
+def _is_rounded(x: Any, y: Any) -> bool:
+    """Whether TOSA's remainder is made of a quotient that has fewer digits than it takes."""
+    return _is_of_32_bits(x, y) or torch.result_type(value_of(x), value_of(y)).is_floating_point
 
 
 def _is_of_64_bits(x: Any, y: Any, *, rounding_mode: Any = None) -> bool:
@@ -102,7 +108,7 @@ IN_STABLEHLO: dict[Any, How] = {
 IN_TOSA: dict[Any, How] = {
     **{operator: _summed(operator) for operator in (aten.sum.default, aten.sum.dim_IntList)},
     aten.relu.default: (_is_integer, _relu),
-    **dict.fromkeys(_REMAINDERS, _remainder(_is_of_32_bits)),
+    **dict.fromkeys(_REMAINDERS, _remainder(_is_rounded)),
     **dict.fromkeys(_DIVISIONS, _floored(_is_of_32_bits)),
 }
 """The same."""

@@ -51,13 +51,22 @@ def _padded(x: Any, sizes: Any, value: Any = 0) -> Any:
     return aten.constant_pad_nd.default(number(x), sizes, int(value != 0)) != 0 if is_truth(x) else NotImplemented
 
 
+def _is_added(x: Any, y: Any, *_: Any, **__: Any) -> bool:
+    return is_truth(x) and is_truth(y)
+
+
+def _added(x: Any, y: Any, **how: Any) -> Any:
+    return aten.add.Tensor(number(x), number(y), **how) != 0 if _is_added(x, y) else NotImplemented
+
+
+_ADDED: How = _is_added, _added
 IN_ALL: dict[Any, How] = {
     **{operator: _sum(operator) for operator in (aten.sum.default, aten.sum.dim_IntList)},
     aten.clamp.default: (is_truth, _clamp),
     aten.clamp.Tensor: in_32_bits(aten.clamp.Tensor, torch.bool),
 }
 """By operator: whether it is taken apart, and how."""
-_REDUCED = (aten.max.dim, aten.min.dim, aten.amax.default, aten.amin.default, aten.add.Tensor)
+_REDUCED = (aten.max.dim, aten.min.dim, aten.amax.default, aten.amin.default)
 _ORDERED = (
     *(aten.lt.Tensor, aten.le.Tensor, aten.gt.Tensor, aten.ge.Tensor, aten.maximum.default, aten.minimum.default),
     *(aten.max.default, aten.min.default),
@@ -65,6 +74,7 @@ _ORDERED = (
 IN_TOSA: dict[Any, How] = {
     **IN_ALL,
     **{operator: in_32_bits(operator, torch.bool) for operator in (*_ORDERED, *_REDUCED)},
+    aten.add.Tensor: _ADDED,
     **dict.fromkeys((aten.div.Scalar, aten.div.Tensor), (is_truth, _divided)),
     aten.constant_pad_nd.default: (is_truth, _padded),
 }
@@ -72,6 +82,7 @@ IN_TOSA: dict[Any, How] = {
 IN_STABLEHLO: dict[Any, How] = {
     **IN_ALL,
     **{operator: in_32_bits(operator, torch.bool) for operator in _REDUCED},
+    aten.add.Tensor: _ADDED,
     **{operator: _compared(operator) for operator in COMPARISONS},
 }
 """The same."""

@@ -132,18 +132,15 @@ _FUNCTIONS = (
     *(aten.asinh, aten.acosh, aten.atanh, aten.sigmoid, aten.erf, aten.erfc, aten.reciprocal),
 )
 _ORDERED = (
-    *(aten.neg.default, aten.sign.default, aten.clamp.default, aten.clamp.Tensor),
+    *(aten.neg.default, aten.sign.default, aten.clamp.Tensor),
     *(aten.max.default, aten.min.default, aten.max.dim, aten.min.dim, aten.amax.default, aten.amin.default),
     *(aten.maximum.default, aten.minimum.default, aten.argmax.default, aten.argmin.default),
-    *(aten.remainder.Scalar, aten.remainder.Tensor, aten.fmod.Scalar, aten.fmod.Tensor, aten.div.Tensor_mode),
-    *(
-        aten.div.Scalar_mode,
-        aten.bucketize.Tensor,
-        aten.hardtanh.default,
-        aten.__rshift__.Tensor,
-        aten.bitwise_right_shift.Tensor,
-    ),
-    *(aten.bitwise_or.Scalar, aten.bitwise_xor.Scalar, aten.bitwise_and.Scalar, aten.scatter_add.default),
+    *(aten.remainder.Tensor, aten.fmod.Tensor, aten.bucketize.Tensor, aten.hardtanh.default),
+    *(aten.__rshift__.Tensor, aten.bitwise_right_shift.Tensor, aten.scatter_add.default),
+    *(aten.bitwise_or.Scalar, aten.bitwise_xor.Scalar, aten.bitwise_and.Scalar),
+)
+_BY_NUMBER = (
+    *(aten.clamp.default, aten.remainder.Scalar, aten.fmod.Scalar, aten.div.Tensor_mode, aten.div.Scalar_mode),
 )
 IN_LINALG: dict[Any, How] = {
     aten.reciprocal.default: _as_float(aten.reciprocal.default),
@@ -163,6 +160,7 @@ IN_TOSA: dict[Any, How] = {
     **IN_LINALG,
     **{function.default: _as_float(function.default) for function in _FUNCTIONS},
     **{operator: in_32_bits(operator, torch.uint8) for operator in _ORDERED},
+    **{operator: in_32_bits(operator, torch.uint8, by_number=True) for operator in _BY_NUMBER},
     aten.pow.Tensor_Scalar: _as_float(aten.pow.Tensor_Scalar, _is_power),
     aten.signbit.default: (is_byte, _is_negative),
     aten.cumsum.default: _summed(aten.cumsum.default),

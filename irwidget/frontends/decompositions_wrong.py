@@ -216,6 +216,17 @@ def _is_mean_of_integers(x: Any, _: Any, __: Any, ___: Any, reduce: str, **____:
     return reduce == "mean" and not value_of(x).dtype.is_floating_point
 
 
+def _reduced_truths(x: Any, dim: int, index: Any, values: Any, reduce: str, **how: Any) -> Any:
+    """As numbers of 32 bits."""
+    if not is_truth(x):
+        return NotImplemented
+    return aten.scatter_reduce.two(x.to(torch.int32), dim, index, values.to(torch.int32), reduce, **how) != 0
+
+
+def _is_reduced_wrongly(x: Any, *given: Any, **how: Any) -> bool:
+    return is_truth(x) or _is_mean_of_integers(x, *given, **how)
+
+
 def _has_weights(*given: Any, **_: Any) -> bool:
     """Whether a bag of embeddings has a weight for each of its elements, which torch-mlir leaves out."""
     return len(given) > _WEIGHTS and given[_WEIGHTS] is not None
@@ -330,7 +341,7 @@ _INDEX_PUTS = (aten.index_put.default, aten._unsafe_index_put.default)
 _TABLE: dict[Any, Callable[..., Any]] = {
     **{operator: _sort(operator) for operator in _SORTS},
     aten.scatter_add.default: _scatter_add,
-    aten.scatter_reduce.two: _mean,
+    aten.scatter_reduce.two: either(_mean, _reduced_truths),
     aten.logcumsumexp.default: _log_cumsum_exp,
     **dict.fromkeys(_INDEX_PUTS, _index_put(_adds_truths)),
     aten.abs.default: _abs,
@@ -339,7 +350,7 @@ _TABLE: dict[Any, Callable[..., Any]] = {
 _TAKES: dict[Any, Callable[..., bool]] = {
     **dict.fromkeys(_SORTS, _is_unsigned),
     aten.scatter_add.default: is_truth,
-    aten.scatter_reduce.two: _is_mean_of_integers,
+    aten.scatter_reduce.two: _is_reduced_wrongly,
     aten.logcumsumexp.default: _is_short,
     **dict.fromkeys(_INDEX_PUTS, _adds_truths),
     **dict.fromkeys((aten._embedding_bag.default, aten._embedding_bag_forward_only.default), _has_weights),
@@ -410,7 +421,7 @@ _SIGNED = {
     "StableHLO": _both(
         *(_BEYOND, decompositions_pools.CEILED, {one: _MOVED[one] for one in _SEARCHES}),
         *(decompositions_truths.IN_STABLEHLO, decompositions_signed.IN_STABLEHLO, decompositions_folded.IN_ALL),
-        *(decompositions_floats.IN_ALL, decompositions_unsigned.IN_STABLEHLO),
+        *(decompositions_floats.IN_STABLEHLO, decompositions_unsigned.IN_STABLEHLO),
     ),
 }
 """By language; StableHLO has unsigned integers."""

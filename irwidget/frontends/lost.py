@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from irwidget.frontends.refusing import nodes_of, user_line
+from irwidget.frontends.refusing import called, nodes_of, user_line, written
 from irwidget.trace import Diagnostic
 
 if TYPE_CHECKING:
@@ -52,18 +52,20 @@ def _in_single(number: float) -> float:
     return float(torch.tensor(number, dtype=torch.float32))
 
 
-def _is_floored(node: Node) -> bool:
-    """Whether a quotient that is a float is rounded down."""
-    value = node.meta.get("val")
-    floored = node.target in _DIVISIONS and node.kwargs.get("rounding_mode") == "floor"
-    return floored and getattr(value, "dtype", None) in _FLOATS
+def _orders_floats(node: Node) -> bool:
+    """Whether floats are put in order, or the places of their largest are used; of a decomposition they are no NaN."""
+    if node.target not in _ORDERS or getattr(node.all_input_nodes[0].meta.get("val"), "dtype", None) not in _FLOATS:
+        return False
+    places = node.target not in _PAIRS or any(user.args[1:] == (1,) for user in node.users)
+    return places and written(node) == called(node)
 
 
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _QUOTIENTS = frozenset((aten.div.Tensor, aten.div.Scalar))
-_DIVISIONS = frozenset((aten.div.Tensor_mode, aten.div.Scalar_mode))
+_PAIRS = frozenset((aten.max.dim, aten.min.dim, aten.max_pool2d_with_indices.default))
+_ORDERS = _PAIRS | {aten.argmax.default, aten.argmin.default, aten.topk.default, aten.sort.default, aten.sort.stable}
 _COMPOSED = frozenset((aten.log2.default, aten.log10.default, aten.gelu.default))
-_FLOORED = (_is_floored, "torch-mlir rounds the quotient first: 5 // 0.1 is 50, in eager PyTorch 49")
+_ORDERED = (_orders_floats, "torch-mlir finds another place for a NaN, which eager PyTorch has as the largest number")
 _LOST: dict[str, tuple[tuple[Callable[[Node], bool], str], ...]] = {
     "linalg": (
         (_of(_LIMITS, *_FLOATS), "of a NaN torch-mlir makes one of the limits in linalg, where eager PyTorch has NaN"),
@@ -71,6 +73,7 @@ _LOST: dict[str, tuple[tuple[Callable[[Node], bool], str], ...]] = {
             _of(_LARGEST, *_FLOATS),
             "where the first of two is NaN torch-mlir has the second in linalg, and eager PyTorch NaN",
         ),
+        _ORDERED,
     ),
     "TOSA": (
         (
@@ -78,7 +81,6 @@ _LOST: dict[str, tuple[tuple[Callable[[Node], bool], str], ...]] = {
             "torch-mlir adds integers of 64 bits in TOSA as ones of 32: larger numbers lose their high bits",
         ),
         (_has_number, "torch-mlir holds numbers beside tensors of float64 in TOSA as float32"),
-        _FLOORED,
     ),
-    "StableHLO": (_FLOORED,),
+    "StableHLO": (_ORDERED,),
 }

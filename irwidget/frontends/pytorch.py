@@ -89,7 +89,12 @@ class Model(Begun):
     """A model, exported at most once; one that cannot be exported is not exported again either."""
 
     def __init__(
-        self, front_end: FrontEnd, given: Given, form: Form = PLAIN, then: Sequence[tuple[Form, Given]] = ()
+        self,
+        front_end: FrontEnd,
+        given: Given,
+        form: Form = PLAIN,
+        then: Sequence[tuple[Form, Given]] = (),
+        written: ExportedProgram | None = None,
     ) -> None:
         super().__init__(front_end, given)
         self._form = form
@@ -100,7 +105,7 @@ class Model(Begun):
         self._options = Options()
         self._lowered_by: dict[str, Model] = {}
         self._others: dict[str, Model | None] = {}
-        self._written: ExportedProgram | None = None
+        self._written = written
         """What torch.export made before its operators were taken apart."""
 
     def prepare(self, options: Options) -> None:
@@ -159,8 +164,12 @@ class Model(Begun):
         """
         if language not in self._others:
             found = forms.others(self.given, self._program, language) if self._form is PLAIN else self._then
-            self._others[language] = Model(self.front_end, found[0][1], found[0][0], found[1:]) if found else None
+            self._others[language] = self._in_form(*found[0], found[1:]) if found else None
         return self._others[language]
+
+    def _in_form(self, form: Form, given: Given, then: Sequence[tuple[Form, Given]]) -> Model:
+        """The same model in another form, traced once where it is given as it is here."""
+        return Model(self.front_end, given, form, then, self._written if given is self.given else None)
 
     def verdict(self, target: Target, trace: Trace, options: Options, source: Source | None = None) -> Verdict:
         """The result's, by the model itself; its own failure does not cost the lowering."""
@@ -211,12 +220,12 @@ class Model(Begun):
             more=form.decompositions,
             from_the_front=form.from_the_front,
             heard=self._hear,
+            written=self._written,
         )
 
     def _hear(self, written: ExportedProgram) -> None:
-        """Keep the program as it was written where a check may ask for it."""
-        if self.given.check:
-            self._written = written
+        """Keep the program as it was written: a check may ask for it, and other forms are made of it."""
+        self._written = written
 
     @cached_property
     def _expected(self) -> expectations.Expected | str:

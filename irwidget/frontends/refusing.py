@@ -27,9 +27,9 @@ _OTHERS = "compute it of other operators, or lower the rest of the model alone"
 def refusal(name: str, node: Node, why: str, advice: str, operator: str = "") -> ExportError:
     """The error for a program with an operator that cannot be lowered, at the user's line."""
     place = user_line(node)
-    shown, written = operator or _called(node), _written(node)
-    if _NAMED.fullmatch(shown) and written != shown:
-        shown = f"{shown}, of {written},"
+    shown, source = operator or called(node), written(node)
+    if _NAMED.fullmatch(shown) and source != shown:
+        shown = f"{shown}, of {source},"
     lines = [f"{name} cannot be lowered: {shown} {why}", *([quote(place)] if place else [])]
     refused = ExportError("\n".join([*lines, f"  Next step: {advice}."]))
     refused.location = place
@@ -168,8 +168,8 @@ _POOLS = "adaptive_max_pool1d adaptive_max_pool2d adaptive_avg_pool1d"
 _PLACES = "max_pool2d_with_indices max_pool3d_with_indices"
 _DOUBTFUL = {
     "linalg": f"{_NOWHERE} {_POOLS} erfinv linalg_det linalg_slogdet _linalg_det _linalg_slogdet",
-    "TOSA": f"{_NOWHERE} {_POOLS} sort topk argmax argmin any.dims Float.Tensor pow.Scalar",
-    "StableHLO": f"{_NOWHERE} {_POOLS} argmax argmin diagonal isclose _adaptive_avg_pool3d kthvalue {_PLACES}",
+    "TOSA": f"{_NOWHERE} {_POOLS} erfinv sort topk kthvalue argmax argmin any.dims Float.Tensor pow.Scalar",
+    "StableHLO": f"{_NOWHERE} {_POOLS} erfinv argmax argmin diagonal isclose _adaptive_avg_pool3d kthvalue {_PLACES}",
 }
 """Operators of torch-mlir's that its passes lower not at all, or not for all inputs."""
 
@@ -182,7 +182,7 @@ def is_doubtful(program: ExportedProgram, language: str) -> bool:
     """Whether passes to `linalg`, `TOSA` or `StableHLO` may stop: it is found out before they are shown."""
     names = _doubtful(language)
     nodes = nodes_of(program)
-    if any(_called(node) in names for node in nodes):
+    if any(called(node) in names for node in nodes):
         return True
     beyond = any(_beyond_tosa(node) or _returns_places(node) or _has_narrow(node) for node in nodes)
     return language == "TOSA" and (is_dynamic(program) or beyond)
@@ -190,7 +190,7 @@ def is_doubtful(program: ExportedProgram, language: str) -> bool:
 
 def _returns_places(node: Node) -> bool:
     """Whether the places of the largest in a pool are used: of its values there is a form in TOSA."""
-    return _called(node) == "aten.max_pool2d_with_indices" and any(user.args[1:] == (1,) for user in node.users)
+    return called(node) == "aten.max_pool2d_with_indices" and any(user.args[1:] == (1,) for user in node.users)
 
 
 def _has_narrow(node: Node) -> bool:
@@ -201,19 +201,20 @@ def _has_narrow(node: Node) -> bool:
     return any(getattr(one.meta.get("val"), "dtype", None) in kinds for one in (node, *node.all_input_nodes))
 
 
-def _called(node: Node) -> str:
+def called(node: Node) -> str:
+    """The name of a node's operator."""
     return str(node.target).removesuffix(".default")
 
 
-def _written(node: Node) -> str:
+def written(node: Node) -> str:
     """The operator of the program that a node came from when that was taken apart, or its own."""
     sources: list[str] = [str(source.target).removesuffix(".default") for source in node.meta.get("from_node") or ()]
-    return sources[-1] if sources and _NAMED.fullmatch(sources[-1]) else _called(node)
+    return sources[-1] if sources and _NAMED.fullmatch(sources[-1]) else called(node)
 
 
 def _one_of(nodes: Sequence[Node]) -> str:
     """The operators of a line, of which it is not known which one is meant."""
-    *others, last = dict.fromkeys(_written(node) for node in nodes)
+    *others, last = dict.fromkeys(written(node) for node in nodes)
     return " or ".join(filter(None, (", ".join(others), last))) if len(others) < _FEW else "an operator of this line"
 
 
@@ -238,10 +239,10 @@ def stopped(program: ExportedProgram, name: str, failure: Failure, language: str
     nodes = nodes_of(program)
     wanted, doubtful = _NAMED.findall(failure.message), _doubtful(language)
     said = failure.message.split(":")[0].split(" that was ")[0]
-    names = {node: _called(node).replace("aten.sym_size", "aten.size") if dynamic else _called(node) for node in nodes}
+    names = {node: called(node).replace("aten.sym_size", "aten.size") if dynamic else called(node) for node in nodes}
     found = [node for node in nodes if names[node] in wanted]
     beyond = {node: _beyond_tosa(node) for node in found} if language == "TOSA" else {}
-    for node in sorted(found, key=lambda node: (not beyond.get(node), _called(node) not in doubtful)):
+    for node in sorted(found, key=lambda node: (not beyond.get(node), called(node) not in doubtful)):
         what = f"{kind}, which has no {beyond[node]}" if beyond.get(node) else f"{kind} here ({said})"
         sizes = "needs sizes as values, and TOSA's shapes are constants"
         return refusal(name, node, sizes if dynamic else f"has no form in {what}", advice, names[node])

@@ -47,12 +47,13 @@ def export(
     more: Mapping[Any, Callable[..., Any]] | None = None,
     from_the_front: bool = False,
     heard: Callable[[ExportedProgram], None] = lambda _: None,
+    written: ExportedProgram | None = None,
 ) -> ExportedProgram:
     """`torch.export` of a module or function, in inference form, decomposed for torch-mlir.
 
     `in_parts` writes complex numbers as real and imaginary parts; `more` are further decompositions, by operator;
     `from_the_front` says that constant indices from the back become others. `heard` is given the program before that,
-    in its own operators; not where it is written in parts.
+    in its own operators; not where it is written in parts. `written` is what it was given before, of the same model.
 
     Raises ExportError with the user's line, the cause and what to try.
     """
@@ -62,7 +63,7 @@ def export(
     try:
         quiet = suppressed_output(), whole_user_stacks(), uncollected(), some_temporary_folder()
         with tracing("torch.export", model, *quiet):
-            program = _traced(model, args, dict(kwargs or {}), dynamic_shapes)
+            program = written or _traced(model, args, dict(kwargs or {}), dynamic_shapes)
             if in_parts:
                 from irwidget.frontends import complex_parts
 

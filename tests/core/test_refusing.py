@@ -48,6 +48,10 @@ def shifted(x: torch.Tensor) -> Any:
     return x.to(torch.uint8) + torch.tensor(7, dtype=torch.uint8)
 
 
+def smallest(x: torch.Tensor) -> Any:
+    return x.kthvalue(2, 0)
+
+
 class Sequence(nn.Module):
     def forward(self, x: torch.Tensor) -> Any:
         return x.reshape(x.shape[0] * x.shape[1], 4).relu()
@@ -79,6 +83,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...], Any, str]
     "effects": (effects, (X,), None, "linalg.inv raises errors that depend on values"),
     "no elements": (nothing, (X,), None, "has no form in TOSA, which has no tensors of no elements"),
     "another operator": (highest, (X,), None, "or aten.topk has no form in TOSA (failed to legalize operation"),
+    "an order": (smallest, (X,), None, "aten.kthvalue has no form in TOSA here"),
     "bytes that are constants": (shifted, (X,), None, "has no form in TOSA ('tosa.const' op expected same"),
     "float64": (wide, (X,), None, "aten.atan has no form in TOSA, which has no float64"),
     "a size as a value": (Sequence(), (torch.ones(2, 3, 4),), DYNAMIC, "needs sizes as values, and TOSA's shapes are"),
@@ -115,13 +120,13 @@ def diagonal(x: torch.Tensor) -> Any:
     return x.diagonal() * 2
 
 
-def smallest(x: torch.Tensor) -> Any:
-    return x.kthvalue(2, 0)
+def inverse(x: torch.Tensor) -> Any:
+    return torch.erfinv(x)
 
 
-@pytest.mark.parametrize("model", [diagonal, smallest])
+@pytest.mark.parametrize("model", [diagonal, smallest, inverse])
 def test_what_stablehlo_has_no_form_of_is_refused_before_any_pass(model: Callable[..., Any]) -> None:
-    with pytest.raises(ExportError, match="aten.(diagonal|kthvalue) has no form in StableHLO here"):
+    with pytest.raises(ExportError, match="aten.(diagonal|kthvalue|erfinv) has no form in StableHLO here"):
         irwidget.lower(model, X, to="stablehlo_mlir", timeout=60)
 
 

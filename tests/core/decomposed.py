@@ -1,0 +1,361 @@
+"""Programs whose operators torch-mlir refuses, or lowers to something else, with inputs that show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+BYTES = torch.arange(0, 256, 5, dtype=torch.uint8)
+WHERE = torch.tensor([0, 2])
+NAN, INF = float("nan"), float("inf")
+EDGES = torch.tensor([0.1, NAN, INF, -INF, 5.0, -5.0, 0.0, -0.0, 2.5, 1.0, 1e30, 552.907043, 0.687856972])
+
+
+def put(x: torch.Tensor) -> Any:
+    """Indices of int32 beside a dimension without indices, and tensors of the user's own in lists."""
+    y: Any = torch.ops.aten.index_put(x, [None, WHERE.int() * 1], x[:, :2], True)
+    y[:, WHERE] = 2 * x[:, WHERE]
+    y[[-1, 0], [1, -3]] = 3 * x[[-2, 1], [-1, 0]]
+    return y, torch.cat([x[0], WHERE.float()])
+
+
+def rolled(x: torch.Tensor) -> Any:
+    return x.roll(1), x.roll((2, -1), (0, 1)), x.roll(5, 1), x.roll(0, 0)
+
+
+def windows(x: torch.Tensor) -> Any:
+    return x.unfold(-1, 4, 3).sum(1), x.unfold(0, 2, 1), x[:, [-2, 0]], x[[-1, 0], [1, -2]]
+
+
+def powers(x: torch.Tensor) -> Any:
+    numbers = x**0, x**1, x**3, x.int() ** 6, x.float() ** 3, x.abs() ** 0.5, (x > 0) ** 2, x.abs() ** x.float()
+    byte = x.to(torch.int8)
+    return *numbers, x << x % 3, byte[:, None] ** byte, 3 ** byte.to(torch.uint8)
+
+
+def narrow(x: torch.Tensor) -> Any:
+    """What torch-mlir's passes crash on: bytes and numbers, products, quotients, the largest."""
+    low, high = (x & 15).to(torch.int8) - 8, (x >> 4).to(torch.int8) - 8
+    quotients = (
+        x // 3,
+        x % 3,
+        torch.fmod(x, 3),
+        low // 3,
+        torch.div(low, 3, rounding_mode="trunc"),
+        low.div(3, rounding_mode=None),
+    )
+    return (
+        low,
+        high,
+        x << 1,
+        x - 250,
+        low.sub(2, alpha=3),
+        low | 3,
+        low ^ 5,
+        x * 2,
+        low * 50,
+        *quotients,
+        x.max(),
+        low.min(),
+    )
+
+
+def edges(x: torch.Tensor, n: torch.Tensor) -> Any:
+    """Tensors of no elements, diagonals that are written, remainders of a division by a number."""
+    empty, y, z = x[:0], x.clone(), x.clone()
+    y.diagonal(1).fill_(0)
+    z.diagonal(-1).copy_(x[0, :2])
+    return (
+        empty.reshape(0, 2, 2),
+        torch.cat([torch.zeros(0), empty, empty]),
+        y,
+        z,
+        torch.fmod(x, 0.7),
+        torch.fmod(n, 0.7),
+    )
+
+
+def tails(x: torch.Tensor) -> Any:
+    return torch.log(torch.erfc(x)), torch.erfc(x.half())
+
+
+def lengths(x: torch.Tensor, y: torch.Tensor) -> Any:
+    apart = [torch.cdist(x, y, p) for p in (2.0, 1.0, 3.0, 0.0, float("inf"))]
+    return torch.hypot(x * 3e38, y), *apart
+
+
+def orders(x: torch.Tensor, i: torch.Tensor) -> Any:
+    """Orders and places, with NaNs and an even number of elements."""
+    nans = torch.where(x > 1, torch.nan, x)
+    edges = x[0].sort()[0]
+    found = torch.searchsorted(edges, x), torch.searchsorted(edges, x, right=True, out_int32=True)
+    middles = x.median(), nans.median(1).values, nans.nanmedian(1), x.nanmedian()
+    runs = nans.cummax(1), x.cummin(0), i.cummax(0)
+    return *found, *middles, *runs, torch.masked_select(x, x > 0).sum(), x.as_strided((2, 3), (1, 2), 1)
+
+
+def writes(x: torch.Tensor, i: torch.Tensor) -> Any:
+    reduced = x.index_reduce(0, i[:2], x[:2], "amax"), x.index_reduce(0, i[:2], x[:2], "prod", include_self=False)
+    scattered = x.scatter(0, i[None, :2], x * 2, reduce="add"), x.scatter(0, i[None, :2], 3.0, reduce="multiply")
+    return *reduced, *scattered, x.put(i, i.float()), torch.ops.aten.as_strided_scatter(x, x[:2, :2], (2, 2), (1, 3), 1)
+
+
+def numbers(x: torch.Tensor, i: torch.Tensor) -> Any:
+    nans = torch.where(x > 1, torch.nan, x)
+    chosen = torch.fmax(nans, x[0]), torch.fmin(x[0, 0], nans), torch.copysign(x, -x[0]), torch.signbit(x)
+    asked = torch.isfinite(x / (x > 0)), torch.angle(nans), i.isfinite()
+    smooth = nn.functional.interpolate(x[None, None], size=(3, 4), mode="bicubic", antialias=True)
+    filled = torch.full_like(x, 7) < 0, torch.full_like(x, 0.5) >= 1
+    norms = (torch.linalg.norm(x), torch.linalg.norm(x[0], 3), torch.linalg.norm(x, 1), torch.linalg.norm(x, dim=1))
+    one = x[0, 0]
+    single = one.argmax(), one.amin(0), one.bool().any(0), torch.logsumexp(one, 0)
+    return (
+        *chosen,
+        *filled,
+        *asked,
+        *norms,
+        *single,
+        torch.addmv(x[0], x.T, x[:, 0]),
+        torch.dist(x, nans.nan_to_num()),
+        smooth,
+    )
+
+
+def products(x: torch.Tensor, i: torch.Tensor) -> Any:
+    """Of integers: int8 crashes torch-mlir, and its sums of products are those of floats."""
+    low = (x * 20).to(torch.int8)
+    linear = nn.functional.linear
+    largest = nn.functional.max_pool3d
+    deep = largest(low.reshape(1, 1, 2, 2, 4), 2), largest(x.reshape(1, 2, 2, 4), 2)
+    bounds = torch.tensor([10, 100, 200], dtype=torch.uint8)
+    found = torch.bucketize(low, bounds), torch.searchsorted(bounds, i * 70)
+    long = (i.repeat(4) - (1 << 62)).reshape(1, 1, 2, 2, 4)
+    placed = largest(long, (2, 1, 3), 2, (1, 0, 1), ceil_mode=True, return_indices=True)
+    pooled = *nn.functional.max_pool2d(x[None], 2, return_indices=True), *deep, *placed
+    return (
+        low @ low.T,
+        linear(low, low, low[:, 0]),
+        linear(i, i[None] * i[:, None], i),
+        *pooled,
+        *found,
+        *(i.clamp(0, 2.5), i.clamp(max=x[0, 0]), torch.gcd(12 * low - 6, low), torch.full((2,), 2) + 1 < 3.5),
+        low[None] @ low.T[None],
+    )
+
+
+def signs(x: torch.Tensor, i: torch.Tensor) -> Any:
+    """What torch-mlir lowers to something else: true is -1 there, 200 of a byte -56, a mean of integers near zero."""
+    yes, byte = x > 0, (i * 77).to(torch.uint8)
+    ordered = yes.sort(1, descending=True).values, byte.sort(), byte.topk(2), byte.kthvalue(4)
+    added = yes.scatter_add(0, i[None] % 2, ~yes), yes.index_add(0, i[:2] * 0, yes[2:]), byte.index_add(0, i % 2, byte)
+    means = [i.scatter_reduce(0, i // 2, i - 9, "mean", include_self=kept) for kept in (True, False)]
+    bags = nn.functional.embedding_bag(i, x, i[2:3], mode="sum", per_sample_weights=x[0])
+    near = torch.isclose(i, i + yes[0], 0.3), torch.isclose(yes, ~yes), torch.isclose(i, i + yes[0], 0, 0)
+    seen = byte.abs(), byte.any(), (byte - 240).all()
+    return *ordered, *added, *means, bags, *near, x[0, 0].nonzero(), *seen
+
+
+def means(x: torch.Tensor, i: torch.Tensor) -> Any:
+    """Of integers, and sums of exponentials: torch-mlir lowers them, to something else."""
+    summed = torch.logcumsumexp(x * 1000, 1), torch.logcumsumexp(x / 0, 0), x[0, 0].logcumsumexp(0)
+    return i.scatter_reduce(0, i // 2, i - 9, "mean"), *summed
+
+
+def known(x: torch.Tensor, i: torch.Tensor) -> Any:
+    """Comparisons that torch-mlir computes itself, of what it knows to be one number."""
+    made = torch.full((2,), 0.25) * 2, torch.ones(2) + 0.5, torch.zeros(2, dtype=torch.int64).float()
+    floats = [compare(one, number) for compare in (torch.gt, torch.ge) for one in made for number in (0, 1)]
+    yes = torch.ones(2).bool()
+    return *floats, yes == 1, yes != 1, torch.tensor(0.5) < 0, i > 2.5, (i > 2) == 1
+
+
+def bags(x: torch.Tensor, i: torch.Tensor) -> Any:
+    """By itself: one operator that becomes others takes the rest along."""
+    return nn.functional.embedding_bag(i, x, i[2:3], mode="sum", per_sample_weights=x[0])
+
+
+def right_in_linalg(x: torch.Tensor) -> Any:
+    compared = x > x.flip(0), x < 128, x.flip(0) == x, x >= -1, x <= -129, x == 0.5, x != 100.0, x == 256.0
+    return (
+        *compared,
+        x + x.int(),
+        x.float() - x,
+        x.sum(0, dtype=torch.uint8),
+        x.cumsum(0),
+        x.index_add(0, x.long() % 3, x),
+    )
+
+
+def right_in_stablehlo(x: torch.Tensor) -> Any:
+    return x < x.flip(0), x < 200, x == x.int(), x / 2.5, x * x.float(), x.sum(), x + 2.5
+
+
+def unsigned(x: torch.Tensor, i: torch.Tensor, f: torch.Tensor) -> Any:
+    """Numbers that are no bytes, of which eager PyTorch takes the low one, floats, and what has another dtype."""
+    orders = torch.lt, torch.le, torch.gt, torch.ge
+    compared = [compare(x, y) for compare in orders for y in (-1000, -129, 129, 256, 0.5, i, x.flip(0))]
+    equal = [compare(x, y) for compare in (torch.eq, torch.ne) for y in (-129, 255, -1.0, 255.0, i)]
+    pairs = [pair(x, i) for pair in (torch.maximum, torch.bitwise_or, torch.fmod)]
+    computed = x + 2.5, x - f, x * i, x / 2.5, i / 2.5, x.sum(), x[30:35].prod(), x.sum(0, dtype=torch.uint8)
+    pooled = nn.functional.max_pool2d(x.reshape(1, 1, 4, 13), 2), nn.functional.max_pool3d(x.reshape(1, 1, 4, 1, 13), 1)
+    moved = torch.where(x > 9, x, i), torch.cat([x, f]), x.reshape(4, 13).mean(1, dtype=torch.float32)
+    return *compared, *equal, *pairs, *computed, *pooled, *moved
+
+
+def crashing(x: torch.Tensor, *_: torch.Tensor) -> Any:
+    """Also of numbers that are no bytes."""
+    made = x + torch.arange(52, dtype=torch.uint8), torch.full_like(x, 200) * x, torch.ones_like(x[0])
+    return x * -1, x * (x > 9), x // -1, x % 1000, *made
+
+
+def few(x: torch.Tensor, *_: torch.Tensor) -> Any:
+    """Bytes that torch-mlir lowers as numbers with a sign in linalg, too."""
+    signs = torch.copysign(x.flip(0), x), torch.signbit(x), torch.clamp(x, x.flip(0), x | 64)
+    whether = x.reshape(4, 13).all(1), x.reshape(4, 13).any(0)
+    return (x | 1).reciprocal(), nn.functional.pad(x, (1, 1), value=200), *signs, *whether
+
+
+def many(x: torch.Tensor, i: torch.Tensor, *_: torch.Tensor) -> Any:
+    """And in TOSA, as constants, conversions, and what depends on an order."""
+    low, rows = x.flip(0), x.reshape(4, 13)
+    orders = x.max(), *rows.min(1), rows.argmax(1), torch.maximum(x, low), x.clamp(10, 200), x.relu()
+    numbers = -x, x // 3, x % (low | 1), x >> (low & 3), rows.cumsum(1), x.long(), x.float().mean(), x.sqrt()
+    made = (x.float() * 0.9).to(torch.uint8), x.masked_fill(x > low, 1), torch.full_like(x, 7) + x
+    added = rows.scatter_add(1, torch.zeros(4, 1, dtype=torch.int64), rows[:, 5:6])
+    return *few(x), *orders, *numbers, *made, added, torch.bucketize(x, BYTES[::9])
+
+
+def truths(x: torch.Tensor, *_: torch.Tensor) -> Any:
+    """That true is no less than false, and the sum of two is true."""
+    x, y = x.reshape(4, 13) % 2 == 0, x.reshape(4, 13) % 3 == 0
+    orders = x < y, x <= y, x > y, x >= y, torch.maximum(x, y), torch.minimum(x, y)
+    rows = x.max(), y.min(), *x.max(1), *y.min(0), x.amax(1), y.amin(0)
+    padded = nn.functional.pad(x, (1, 1), value=2)
+    beyond = x < 9, x >= 0.5, x == 200, x != -1
+    return *orders, *beyond, *rows, x + y, x / 3, padded, *summed(x.reshape(-1))
+
+
+def summed(x: torch.Tensor, *_: torch.Tensor) -> Any:
+    x = x != 0
+    return x.sum(0, dtype=torch.bool), x.clamp(10, 100), x.clamp(max=0.5), torch.clamp(x, max=x.flip(0))
+
+
+def small(x: torch.Tensor, i: torch.Tensor, *_: torch.Tensor) -> Any:
+    """Sums that do not fit into what is summed."""
+    byte = x.to(torch.int8)
+    large = i * 20_000_000 // 13  # of which a product has more bits
+    divided = large // i, large % i, large // 1000, large % -1000, torch.div(large, i, rounding_mode="trunc")
+    return byte.sum(), byte.reshape(4, 13).sum(1), byte.relu(), i.relu(), *divided
+
+
+def copied(x: torch.Tensor, *_: torch.Tensor) -> Any:
+    """By itself: what others are refused for takes it along."""
+    return torch.copysign(x.flip(0), x)
+
+
+def rooted(x: torch.Tensor, *_: torch.Tensor) -> Any:
+    return x**0.5
+
+
+def beyond(x: torch.Tensor, i: torch.Tensor) -> Any:
+    """Integers with numbers that their dtype does not hold: eager PyTorch takes the low bits."""
+    byte, short = (i - 2).to(torch.int8) * 40, i.to(torch.int16) * 9000
+    orders = byte < 200, byte >= -200, byte == 256 - 40, short > 40000, i.int() <= (1 << 31)
+    left = short % -7, byte % (i - 2).to(torch.int8).clamp(min=-1).mul(2).add(1), x % 0.7, torch.remainder(x, x.flip(1))
+    return (
+        *orders,
+        torch.fmod(byte, 200),
+        byte | 200,
+        byte.cumsum(0, dtype=torch.int8),
+        *left,
+        *(i.mean(0, dtype=torch.float32), (i[None] > 1).mean(1, dtype=torch.float16)),
+        (i + 1).reciprocal(),
+        i.erf(),
+    )
+
+
+def ceiled(x: torch.Tensor, i: torch.Tensor) -> Any:
+    """Pools of which the last windows reach behind the padding."""
+    pooled = nn.functional.max_pool2d(x[None, None], 3, 2, 1, ceil_mode=True, return_indices=True)
+    byte = (i * 80).to(torch.uint8).expand(1, 1, 4, 4)
+    return *pooled, *(nn.functional.max_pool2d(one, 3, 2, 1, ceil_mode=True) for one in (byte, byte.long()))
+
+
+def images(x: torch.Tensor, i: torch.Tensor) -> Any:
+    """By themselves; eager PyTorch computes bytes in fixed point, and rounds them twice."""
+    byte = (x[None, None] * 60 + 128).to(torch.uint8)
+    return nn.functional.interpolate(byte, scale_factor=(1, 1.7), mode="bilinear")
+
+
+def floats(x: torch.Tensor, i: torch.Tensor) -> Any:
+    """Numbers that a dtype does not hold, what is infinite or no number, and quotients that round to a whole one."""
+    compared = x == 0.1, x.bfloat16() > 0.1, (i << 24) + 1 == 2.0**24
+    near = torch.isclose(x[:, None], x), torch.copysign(x, 0.5)
+    return *compared, *near, x // 0.1, torch.fmod(x, 0.1), nn.functional.gelu(x[4:] / 5, approximate="tanh")
+
+
+def large(x: torch.Tensor, i: torch.Tensor) -> Any:
+    """Integers that floats do not hold, and what begins with a number."""
+    most = (i << 24) + 1, ((i << 24) + 1).int(), (i << 60) - i
+    begun = 7 // (i + 1), 7 // (i.int() - 9), 7 % (i - 9), 1 << i, 700 >> i.int(), torch.bitwise_xor(7, i.byte())
+    return *(-one for one in most), most[2] // 3, *begun, torch.xlogy(2, x.abs())
+
+
+def near(x: torch.Tensor, i: torch.Tensor) -> Any:
+    """What TOSA and StableHLO compare as something else, and bytes that StableHLO does."""
+    byte = (i * 80).to(torch.uint8)
+    rows = torch.stack([byte, byte & 128, byte * 0])
+    whether = byte >> (byte & 3), rows.all(1), rows.any(0), rows.any(1, keepdim=True)
+    numbers = x.bfloat16() == 0.1, 7 // (i + 1), 1 << i.int(), x // INF
+    return *numbers, *whether, torch.isclose(x[:, None], x)
+
+
+def outside(x: torch.Tensor, i: torch.Tensor, *_: torch.Tensor) -> Any:
+    """Numbers that a dtype does not hold beside it, and truths beside numbers."""
+    byte, yes = i.to(torch.int8) * 2, x.reshape(4, 13) % 2 == 0
+    clamped = x.clamp(min=-1), x.clamp(max=-7), x.clamp(3, 200)
+    divided = x // -7, torch.div(x, 1000, rounding_mode="trunc"), x % -7, torch.fmod(x, -7)
+    begun = 1000 // (x | 1), -7 % (x | 1), 1000 ** (x & 3), 200 // (byte | 1), 300 % (byte | 1), byte % 200
+    places = torch.zeros(4, 13, dtype=torch.int64)
+    reached = [yes.scatter_reduce(1, places, ~yes, how) for how in ("amax", "amin")]
+    return *clamped, *divided, *begun, yes | 2, yes ^ 3, yes + 2, *reached
+
+
+def infinite(x: torch.Tensor, i: torch.Tensor) -> Any:
+    """Remainders and quotients by what is infinite, NaN or next to a part, and NaN among orders."""
+    low = x[4:]
+    parts = low % 0.1, torch.fmod(low, 0.1), low // 0.1, 5 // low, torch.fmod(low, low.flip(0))
+    ends = low % INF, low % -INF, torch.fmod(low, INF), low // INF, x % low[:1], torch.fmod(x, 0.0), x // 0.0
+    return *parts, *ends, torch.searchsorted(x[4:5], x), torch.searchsorted(x[4:5], x, right=True)
+
+
+# With what each is called
+
+_NUMBERS = torch.Generator().manual_seed(1)
+
+
+def _normal(*shape: int) -> torch.Tensor:
+    return torch.randn(*shape, generator=_NUMBERS)
+
+
+_FEW = _normal(4, 4), torch.tensor([1, 3, 0, 2])
+_MANY = BYTES, torch.arange(-100, 420, 10, dtype=torch.int32) | 1, torch.linspace(-20, 300, 52)
+_ODD = EDGES[:10], torch.tensor([1, 3, 0, 2])
+PROGRAMS: dict[Callable[..., Any], tuple[torch.Tensor, ...]] = {
+    **dict.fromkeys((images, orders, writes, numbers, products, signs, means, bags, known, beyond, ceiled), _FEW),
+    **dict.fromkeys((unsigned, crashing, few, many, truths, summed, small, copied, rooted, outside), _MANY),
+    **dict.fromkeys((floats, large, near, infinite), _ODD),
+    narrow: (torch.randint(0, 256, (3, 8), dtype=torch.uint8, generator=_NUMBERS),),
+    powers: (torch.arange(-3, 66, 5),),
+    edges: (_normal(3, 4), torch.arange(-3, 3)),
+    tails: (torch.linspace(-2, 6, 33),),
+    lengths: (_normal(3, 4), _normal(3, 4)),
+    put: (_normal(3, 4),),
+    rolled: (_normal(3, 4),),
+    windows: (_normal(3, 11),),
+    right_in_linalg: (BYTES,),
+    right_in_stablehlo: (BYTES,),
+}
