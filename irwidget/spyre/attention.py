@@ -59,13 +59,19 @@ class _Attention:
     def operands(self) -> tuple[Node, Node, Node]:
         return self.scores.q, self.scores.k, self.v
 
+    @property
+    def batch(self) -> torch.Size:
+        """What the matrices of all three are multiplied for: an operand may be the same for some."""
+        return torch.broadcast_shapes(*(one.meta["val"].shape[:-2] for one in self.operands))
+
     def written(self, graph: torch.fx.Graph) -> Node:
         """The one op, at the graph's place of insertion."""
         operands: list[Node] = list(self.operands)
         three = operands[0].meta["val"].dim() == 3
+        batch = self.batch
         if three:
             operands = [graph.call_function(aten.unsqueeze.default, (one, 0)) for one in operands]
-        elif self.scores.by == "mul" and all(map(_copied, operands)):
+        elif self.scores.by == "mul" and all(_copied(one, batch) for one in operands):
             operands = [graph.call_function(aten.contiguous.default, (one,)) for one in operands]
         mask = () if self.scores.mask is None else (self.scores.mask,)
         target: Any = aten.scaled_dot_product_attention.default
@@ -88,7 +94,8 @@ def _matched(node: Node) -> _Attention | None:
         return None
     values = [one.meta["val"] for one in (scores.q, scores.k, v)]
     rank = 3 if product is aten.bmm.default else 4
-    same = len({(one.dtype, one.dim(), one.shape[:-2]) for one in values}) == 1 and values[0].dim() == rank
+    same = len({(one.dtype, one.dim()) for one in values}) == 1 and values[0].dim() == rank
+    same = same and (rank == 4 or len({one.shape[:-2] for one in values}) == 1)
     dtype = node.meta["val"].dtype
     casts = softmax.meta["val"].dtype != dtype
     if not same or values[0].dtype != dtype or (casts and dtype != torch.float16):
@@ -102,7 +109,7 @@ def _has_pattern(found: _Attention, rank: int) -> bool:
     scores = found.scores
     if rank == 3:
         return not scores.by and scores.mask is None
-    copies = sum(_copied(one) for one in found.operands)
+    copies = sum(_copied(one, found.batch) for one in found.operands)
     if copies not in (0, 3):
         return False
     if scores.by == "mul":
@@ -185,9 +192,10 @@ def _transposed(node: Any) -> Node | None:
     return None
 
 
-def _copied(node: Node) -> bool:
+def _copied(node: Node, batch: torch.Size) -> bool:
     """Whether no view takes the two batch dims as one, so that a matmul copies them first."""
     value = node.meta["val"]
+    value = value.expand(*batch, *value.shape[-2:])
     return 1 not in value.shape[:2] and value.stride(0) != value.stride(1) * value.shape[1]
 
 

@@ -186,8 +186,9 @@ class _Rules:
         return (self._with_stick(free[0]),)
 
     def _constant_candidates(self) -> tuple[DeviceLayout, ...]:
-        dims, out = self._dims(), self.out
-        orders = [(*(d for d in range(len(out.size)) if d != stick), stick) for stick in dims]
+        out = self.out
+        dims = range(len(out.size))
+        orders = [(*(d for d in dims if d != stick), stick) for stick in dims]
         found = [device_layout(out.size, out.dtype, order, out.stride) for order in orders]
         return tuple(found) or (device_layout(out.size, out.dtype, None, out.stride),)
 

@@ -164,6 +164,12 @@ def _filled(x: Tensor, value: float, **kwargs: Any) -> Tensor:
     return torch.full(list(x.shape), value, dtype=kwargs.get("dtype") or x.dtype)
 
 
+@decomposes("scalar_tensor")
+def _scalar_tensor(value: float, dtype: torch.dtype | None = None, **_: Any) -> Any:
+    dtype = dtype or torch.get_default_dtype()
+    return torch.full((), value, dtype=dtype) if dtype in (torch.float16, torch.float32) else NotImplemented
+
+
 TABLE["ones"] = lambda size, dtype=None, **_: torch.full(size, 1.0, dtype=dtype or torch.get_default_dtype())
 TABLE["zeros"] = lambda size, dtype=None, **_: torch.full(size, 0.0, dtype=dtype or torch.get_default_dtype())
 TABLE["ones_like"] = lambda x, **kw: _filled(x, 1.0, **kw)

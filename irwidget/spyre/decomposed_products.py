@@ -12,6 +12,7 @@ from irwidget.errors import UnsupportedError
 from irwidget.spyre.customops import ops
 from irwidget.spyre.decomposed import new_table
 from irwidget.spyre.decomposed_reductions import softmax
+from irwidget.spyre.flattened import is_one_of_rows
 
 Tensor = torch.Tensor
 aten = torch.ops.aten
@@ -50,6 +51,10 @@ def _matmul(a: Tensor, b: Tensor) -> Tensor:
     if max(a.dim(), b.dim()) > 3 and min(a.dim(), b.dim()) > 2:
         batch = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
         a, b = _spread(a, batch), _spread(b, batch)
+    elif a.dim() > 2 and b.dim() == 2 and not column and not is_one_of_rows(a):
+        with fx_traceback.annotate(_origin("expand")):
+            a = a.expand(a.shape)
+        a = _spread(a, a.shape[:-2])
     y = ops().matmul(a, b)
     if row:
         y = y.squeeze(-2)
@@ -63,7 +68,7 @@ def _spread(x: Tensor, batch: torch.Size) -> Tensor:
     steps = [(n, s if n == m else 0) for n, (m, s) in zip(batch, given, strict=True) if n != 1]
     copied = any(outer != n * s for (_, outer), (n, s) in pairwise(steps))
     if x.shape != shape:
-        with fx_traceback.annotate(_origin("expand") if copied else {}):
+        with fx_traceback.annotate(_origin("expand")):
             x = x.expand(shape)
     if not copied:
         return x
@@ -141,8 +146,10 @@ def _attention(
 def _additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
     if mask.dtype != torch.bool:
         return mask
-    zero, low = torch.full((), 0.0, dtype=dtype), torch.full((), -math.inf, dtype=dtype)
-    return aten.where.self(mask, zero, low)
+    with fx_traceback.annotate({"origin": "full"}):
+        zero, low = torch.full((), 0.0, dtype=dtype), torch.full((), -math.inf, dtype=dtype)
+    with fx_traceback.annotate({"origin": "where"}):
+        return aten.where.self(mask, zero, low)
 
 
 def _grouped(x: Tensor, heads: int) -> Tensor:

@@ -107,6 +107,11 @@ def _topk(x: Tensor, k: int, dim: int = -1, largest: bool = True, sort: bool = T
     return ops().topkvalue(x, k, dim), ops().topkindex(x, k, dim)
 
 
+@decomposes("sort")
+def _sort(x: Tensor, dim: int = -1, descending: bool = False) -> Any:
+    return aten.sort.stable(x, stable=False, dim=dim % max(x.dim(), 1), descending=descending)
+
+
 _INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
 

@@ -12,7 +12,7 @@ from irwidget.spyre.costmodel import DivisionCandidate, choose_matmul
 from irwidget.spyre.expressions import Coordinate
 from irwidget.spyre.formats import device_format
 from irwidget.spyre.hardware import SPAN_LIMIT
-from irwidget.spyre.ir import Graph, Op, blaming
+from irwidget.spyre.ir import Graph, Op, blaming, counted
 from irwidget.spyre.layout import DeviceLayout
 from irwidget.spyre.options import SpyreSwitches
 
@@ -163,7 +163,7 @@ def idle_text(
     """Why `cores` - `used` cores have nothing to do; empty when all have."""
     if used == cores:
         return ""
-    parts = [f"{v}: {n} units, split {splits.get(v, 1)}" for v, n in units.items()]
+    parts = [f"{v}: {counted(n, 'unit')}, split {splits.get(v, 1)}" for v, n in units.items()]
     why = "a split forced by the span is not topped up; " if committed else ""
     return f"{cores - used} of {cores} cores idle: {why}splits divide evenly or not at all ({'; '.join(parts)})"
 

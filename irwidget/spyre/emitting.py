@@ -163,7 +163,7 @@ class LoopBuilder:
             if isinstance(arg, Node):
                 operand = self.operand(arg)
                 if operand.view.dtype != dtype and not (func == "where3" and i == 0):
-                    operand = self.cast_operand(operand, dtype)
+                    operand = self.cast_operand(operand, dtype, self.origin(node))
                 reads.append(self.read(operand, size))
             elif isinstance(arg, int | float | bool):
                 compared = packet(node) in COMPARISONS and "float" in dtype
@@ -184,7 +184,7 @@ class LoopBuilder:
             dtype = torch.promote_types(dtype, other.dtype)
         return dtype_name(dtype)
 
-    def cast_operand(self, operand: TensorValue, dtype: str) -> TensorValue:
+    def cast_operand(self, operand: TensorValue, dtype: str, origin: str = "_to_copy") -> TensorValue:
         """A buffer with the operand in another dtype; the scheduler sees the cast as an op of its own."""
         view = operand.view
         buffer = self.buffers[view.buffer]
@@ -209,7 +209,7 @@ class LoopBuilder:
                 target=name,
                 aten="_to_copy",
                 rule=cast_rule(view.dtype, dtype),
-                origins=("_to_copy",),
+                origins=(origin,),
             )
         )
         return TensorValue(BufferView(name, view.size, stride, 0, dtype))

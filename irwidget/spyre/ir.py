@@ -225,6 +225,11 @@ class Graph:
         return device_coordinates(buffer.device, op.write, op.ranges_over(buffer))
 
 
+def counted(number: int, thing: str) -> str:
+    """A number of things, of one of them, too."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
 @contextmanager
 def blaming(node: str) -> Generator[None]:
     """Note on what is refused inside which FX node it is about."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import getitem
 from typing import Any, cast
 
 import torch
@@ -34,6 +35,11 @@ def lower_graph(
     on the host, and why.
     """
     return _Lowering(module, inputs, on_host or {}).run(mutated)
+
+
+_FILLED = ("float16", "float32")
+_FILLS = ("full", "ones", "zeros", "scalar_tensor", "full_like", "ones_like", "zeros_like")
+"""Ops whose tensor without dims is copied from a constant; elsewhere it is the constant."""
 
 
 class _Lowering(LoopBuilder):
@@ -162,7 +168,8 @@ class _Lowering(LoopBuilder):
 
     def _view(self, node: Node, name: str) -> None:
         source = next((a for a in node.all_input_nodes), None)
-        origins = (*self.origins.get(source, ()), self.origin(node)) if source is not None else ()
+        called = node.target is getitem and source not in self.origins  # a result of a call on the host is no view
+        origins = () if source is None or called else (*self.origins.get(source, ()), self.origin(node))
         self.origins[node] = tuple(dict.fromkeys(o for o in origins if o))
         same = source is not None and same_view(node, source)
         self.direct[node] = same and self.direct.get(source, True) if source is not None else False
@@ -305,7 +312,7 @@ class _Lowering(LoopBuilder):
                 )
             )
         n_last, k_size = size[-1], a.view.size[-1]
-        unit = bool(note.get("shared_weight")) and all(n == 1 for n in size[:-2]) and not (n_last % 64 or k_size % 64)
+        unit = bool(note.get("unit_batch")) and all(n == 1 for n in size[:-2]) and not (n_last % 64 or k_size % 64)
         self.emit(node, "matmul", func, ranges, reads, reduced=((k, k_size),), rule="matmul", unit_batch=unit)
 
     def _lower_clone(self, node: Node) -> None:
@@ -348,11 +355,13 @@ class _Lowering(LoopBuilder):
         value = node.meta["val"]
         dtype = dtype_name(value.dtype)
         fill: Any = node.args[1]
-        if dtype not in (("float16", "float32") if value.dim() else ("float16", "bfloat16", "float32", "bool")):
+        if dtype not in (_FILLED if value.dim() else ("float16", "bfloat16", "float32", "bool")):
             self.fallback(node)
             return
-        name = self.constant(node if value.dim() == 0 else None, fill, dtype)
-        if value.dim():
+        mine = not value.dim() and (custom(node).get("origin", "full") not in _FILLS or dtype not in _FILLED)
+        rounded = torch.tensor(fill, dtype=value.dtype).item() if dtype == "float32" else fill
+        name = self.constant(node if mine else None, rounded, dtype)
+        if not mine:
             self.emit(
                 node,
                 "pointwise",
@@ -439,7 +448,8 @@ class _Lowering(LoopBuilder):
 
     def _scatter(self, piece: TensorValue, target: str, rule: str, offset: int, stride: tuple[int, ...]) -> None:
         size, name = piece.view.size, "slice_scatter"
-        self._copy(self.read(piece, size), size, target, name, rule, (name,), offset, stride)
+        origin = "slice" if rule == "copy_back" else name  # Inductor writes into a slice of what need not be copied
+        self._copy(self.read(piece, size), size, target, name, rule, (origin,), offset, stride)
 
     def _lower_fill(self, node: Node) -> None:
         size = tuple(node.meta["val"].shape)

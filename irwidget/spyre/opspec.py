@@ -197,9 +197,15 @@ def make_opspec(
         tiled_symbols=tuple(symbols[loop.variable] for loop in op.loops if loop.variable),
         segments={v: made.segments[symbols[v]] for v in order},
     )
-    if op.unit_batch:
+    if op.unit_batch and len(op.space) == 3 and _unit_dims(raw[0]) == _unit_dims(raw[-1]) < 2:
         spec = _with_unit_batch(spec, graph, op)
     return spec
+
+
+def _unit_dims(access: Access) -> int:
+    """Outer device dims of one element: where a tensor has several, upstream does not tell which one is the batch."""
+    dims = zip(access.layout.device_size[:-1], access.coordinates[:-1], strict=True)
+    return sum(n == 1 and coordinate.is_zero for n, coordinate in dims)
 
 
 def _skipped_first(
@@ -213,8 +219,8 @@ def _skipped_first(
 def _with_unit_batch(spec: OpSpec, graph: Graph, op: Op) -> OpSpec:
     """Keep the batch dim of size 1 of a matmul with a shared weight, as upstream shows it."""
     args: list[TensorArg] = []
-    for arg in spec.args:
-        if len(graph.buffers[arg.name].size) < 3:
+    for i, arg in enumerate(spec.args):
+        if i == 1 or len(graph.buffers[arg.name].size) < 3:
             args.append(_widened(arg))
             continue
         dims = list(zip(arg.device_size[:-1], arg.device_coordinates[:-1], strict=True))

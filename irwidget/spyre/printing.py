@@ -12,7 +12,7 @@ from irwidget.spyre.candidates import Propagation
 from irwidget.spyre.division import Division
 from irwidget.spyre.hardware import SEMANTICS
 from irwidget.spyre.host import host_module
-from irwidget.spyre.ir import Graph, Op
+from irwidget.spyre.ir import Graph, Op, counted
 from irwidget.spyre.jsontext import indented
 from irwidget.spyre.kernel import SpyreKernel
 from irwidget.spyre.opspec import LoopSpec, OpSpec
@@ -194,8 +194,9 @@ def division_text(value: Graph, divisions: Sequence[Division]) -> str:
     by_name = {op.name: op for op in value.ops}
     for d in divisions:
         op = by_name[d.op]
-        splits = ", ".join(f"{v}: {n} ({d.units[v]} units) / {dict(op.splits).get(v, 1)}" for v, n in op.space.items())
-        lines.append(f"{op.target} = {op.func}: {splits or 'one element'}; {d.cores} cores, by {d.source}")
+        taken = dict(op.splits)
+        splits = ", ".join(f"{v}: {n} ({counted(d.units[v], 'unit')}) / {taken.get(v, 1)}" for v, n in op.space.items())
+        lines.append(f"{op.target} = {op.func}: {splits or 'one element'}; {counted(d.cores, 'core')}, by {d.source}")
         for candidate in d.candidates[:3]:
             t = candidate.terms
             lines.append(

@@ -9,6 +9,7 @@ import torch
 from torch.fx import GraphModule, Node
 
 from irwidget.private_torch import pytree, storage_id
+from irwidget.spyre import flattened, neutral
 
 _FLOATING = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
@@ -18,10 +19,13 @@ def rewrite(graph: GraphModule, mutated: int = 0) -> GraphModule:
 
     The last `mutated` outputs are the new values of inputs.
     """
+    neutral.leave_out(graph)
     _join_casts(graph)
+    flattened.flatten(graph)
     _move_to_users(graph)
     _drop_copies(graph, mutated)
     _drop_whole_scatters(graph)
+    flattened.batch(graph)
     for node in graph.graph.nodes:
         if _name(node) == "matmul":
             _name_matmul(node)
@@ -129,14 +133,26 @@ def _name_matmul(node: Node) -> None:
     a, b = (_rank(arg) for arg in node.args[:2])
     note["convolution"] = "conv" in str(note.get("origin"))
     if note.get("origin") == "matmul":
-        note["origin"] = "mm" if (a, b) == (2, 2) else "bmm" if (a, b) == (3, 3) else ""
+        whole = b == 3 or not flattened.is_flattened(node)
+        note["origin"] = "mm" if (a, b) == (2, 2) else "bmm" if a == 3 and whole else ""
         if a >= 3 and b == 2:
             note["shared_weight"] = True
     elif a >= 4 and b >= 4 and node.meta["val"].shape[0] > 1:
         note["origin"] = ""
     if a >= 3 and b >= 3 and not note.get("shared_weight"):
-        note["expands"] = True
+        note["expands"] = custom(node).get("origin") not in ("bmm", "einsum")
+    note["unit_batch"] = note.get("shared_weight") or _is_direct(node)
     node.meta["custom"] = note
+
+
+def _is_direct(node: Node) -> bool:
+    """Whether a batch of one is multiplied by an input as it is, with no view around that would have flattened it."""
+    a, b = node.args[:2]
+    (reader, *others) = (*node.users, None)
+    base = b.args[0] if isinstance(b, Node) and str(b.target) == "aten.expand.default" else b
+    split = not others[1:] and flattened.is_view(reader) and _rank(reader) > 3
+    given = isinstance(base, Node) and base.op in ("placeholder", "get_attr")
+    return _rank(a) == 3 == _rank(b) and given and not split and not flattened.is_view(a)
 
 
 def _rank(value: Any) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from irwidget.errors import IRWidgetError
 from irwidget.trace import Trace
-from irwidget.views import fallbacks, helion
+from irwidget.views import fallbacks
 from irwidget.views.bundle import packed, static
 from irwidget.views.markup import Markup, tag
 from irwidget.views.packing import has_graphs, opening, pack
@@ -80,12 +80,16 @@ def _shown(
                 _ = dump.content
     linked = [trace for trace in traces if trace.nodes]
     views = [_spyre(program) for program in programs]
-    views += [
-        view(helion.state_of(trace, helion.companions(trace, traces)), helion.html(trace), "helion") for trace in linked
-    ]
+    views += [_helion(trace, traces) for trace in linked]
     views += [view({**state_of(traces), **(kept or {})}, fallbacks.html(traces))] if traces else []
     needed = {"viewer": traces, "spyre": programs, "helion": linked, "graph": has_graphs(traces)}
     return views, [name for name, why in needed.items() if why]
+
+
+def _helion(trace: Trace, traces: Sequence[Trace]) -> str:
+    from irwidget.views import helion
+
+    return view(helion.state_of(trace, helion.companions(trace, traces)), helion.html(trace), "helion")
 
 
 def _spyre(program: SpyreProgram) -> str:

@@ -117,10 +117,31 @@ def check(function, *tensors, cores=32, orders=None, tolerance=2e-3, **options):
         pytest.param(lambda a: a.transpose(0, 2).contiguous(), [(8, 16, 64)], id="3-D transposed copy"),
         pytest.param(lambda a: by_hand(a, lambda s: s / 8).view(8, -1) * 2, [(2, 4, 16, 64)], id="attention's rows"),
         pytest.param(lambda a: by_hand(a, lambda s: s / 8).as_strided((8192,), (1,)), [(2, 4, 16, 64)], id="strides"),
+        pytest.param(
+            lambda a, b: (a @ b @ b, (a.view(-1, 64) @ b).view(2, 32, 64)), [(2, 32, 64), (64, 64)], id="rows"
+        ),
+        pytest.param(lambda a: (torch.zeros_like(a) - a) * 2, [(4, 64)], id="nothing less a tensor"),
+        pytest.param(lambda a: (a * 2 + torch.zeros_like(a)).t() + 1, [(64, 128)], id="nothing added, and a view"),
+        pytest.param(
+            lambda a: ((z := torch.zeros(4, 64).half())[:1] + a, z), [(4, 64)], id="nothing seen in two views"
+        ),
     ],
 )
 def test_ops(function, shapes):
     check(function, *(half(*s) for s in shapes))
+
+
+def test_infinity_is_what_gelu_makes_of_it():
+    x = torch.tensor([torch.inf, -torch.inf, torch.nan, 0.0] * 16).half()
+    torch.testing.assert_close(compile(F.gelu, [x]).run(x), F.gelu(x), equal_nan=True)
+
+
+def test_a_result_is_no_input_where_nothing_was_added_to_it():
+    given = half(4, 64)
+    program = compile(lambda a: a + torch.zeros_like(a), [given])
+    assert [spec.op for kernel in program.kernels for spec in kernel.specs] == ["identity", "add"]
+    program.run(given).zero_()
+    assert given.any()
 
 
 def test_gathers_and_integers():

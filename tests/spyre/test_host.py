@@ -475,3 +475,8 @@ def test_ops_know_the_users_line_and_module_through_dynamo_and_without():
         assert [op.module for op in matmuls] == ["first", "last"]
         (erf,) = [op for op in program.graph.ops if op.func == "erf" and op.kind == "fallback"]
         assert erf.line[0] == __file__
+
+
+def test_a_result_of_a_call_on_the_host_gives_a_kernel_no_name():
+    program = compile(lambda x: torch.sort(x * 2)[0] + 1, [spyre.TensorSpec((8, 64))])
+    assert [kernel.name for kernel in program.kernels] == ["sdsc_fused_mul_0", "sdsc_fused_add_1"]

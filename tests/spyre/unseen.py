@@ -74,6 +74,22 @@ def updated(a, b, c):
     return torch.relu(c)
 
 
+def gathered(x, y):
+    made = torch.zeros_like(x)
+    return made + x * y
+
+
+def written_slice(cache, new, x):
+    cache[:, 4:8] = new
+    read = cache * 2
+    x.add_(1)
+    return read
+
+
+def one_head(q, k, v):
+    return torch.softmax(q @ k.mT * 0.125, -1) @ v
+
+
 FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...], ...]]] = {
     "rope": (rope, ((2, 4, 32, 128), (32, 128), (32, 128))),
     "rotary": (rotary, ((1, 4, 32, 128), (32, 64), (32, 64))),
@@ -104,6 +120,29 @@ FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...], ...]]] = {
     "updated": (updated, ((64, 128),) * 3),
     "compared": (lambda a: a > 0.9, ((5, 128),)),
     "logical_and": (torch.logical_and, ((5, 128), (5, 128))),
+    "two products": (lambda x, a, b: x @ a.t() @ b.t(), ((2, 32, 256), (64, 256), (128, 64))),
+    "product read twice": (lambda x, a: ((y := x @ a) @ a, y * 2), ((2, 32, 64), (64, 64))),
+    "product of rows": (lambda x, a: (x.view(64, 128) @ a).view(2, 4, 8, 64), ((2, 4, 8, 128), (128, 64))),
+    "product as rows": (lambda x, a: (x @ a).view(-1, 64) * 2, ((2, 32, 128), (128, 64))),
+    "product of rows in other batches": (lambda x, a: (x.view(64, 128) @ a).view(4, 16, 64), ((2, 32, 128), (128, 64))),
+    "product of columns": (lambda x, a: x.transpose(1, 2) @ a, ((2, 128, 32), (128, 64))),
+    "product of a view read twice": (lambda x, a: ((y := x.view(2, 32, 128)) @ a, y * 2), ((64, 128), (128, 64))),
+    "product read as rows, too": (lambda x, a: ((y := x @ a).view(-1, 64) * 2, y * 3), ((2, 32, 128), (128, 64))),
+    "zeros added, and a view": (lambda x: (x * 2 + torch.zeros_like(x)).t() + 1, ((64, 128),)),
+    "zeros in two views": (lambda x: ((z := torch.zeros_like(x))[:1] + x * 2, z), ((4, 64),)),
+    "product of a view": (lambda x, a: x.view(2, 32, 128) @ a, ((64, 128), (128, 64))),
+    "product of heads": (lambda x, a: x.transpose(1, 2) @ a, ((2, 32, 4, 64), (64, 64))),
+    "tensordot": (lambda a, b: torch.tensordot(a, b, dims=1), ((2, 32, 64), (64, 128))),
+    "one batch": (lambda x, a: x @ a, ((1, 32, 128), (128, 64))),
+    "one direct batch": (lambda x, a: torch.bmm(x * 2, a), ((1, 64, 128), (1, 128, 128))),
+    "gathered": (gathered, ((4, 64), (4, 64))),
+    "folded": (lambda x: torch.full((4, 1, 64), 0.5, dtype=x.dtype) * 2, ((4, 64),)),
+    "filled like heads": (lambda x: torch.full((1, 4, 64, 64), 0.5, dtype=x.dtype) - x, ((1, 4, 64, 64),)),
+    "views undone": (lambda x: x.view(2, 128).view(4, 64).t().t().expand(4, 64) * 2, ((4, 64),)),
+    "cosine": (F.cosine_similarity, ((32, 128), (32, 128))),
+    "one head": (one_head, ((1, 8, 32, 64), *[(1, 1, 32, 64)] * 2)),
+    "one head of two": (lambda q, k, v: torch.softmax(q @ k.mT, -1) @ v, ((1, 8, 32, 64), *[(1, 1, 32, 64)] * 2)),
+    "written slice": (written_slice, ((2, 16, 64), (2, 4, 64), (64, 64))),
     "logit": (lambda a: torch.logit(a, 0.25), ((5, 128),)),
 }
 

@@ -79,8 +79,8 @@ class SpyreTensorLayout:
         self.element_arrangement: ElementArrangement = arrangement or ElementArrangement.STANDARD
         names = _names(given, kwargs)
         if "device_size" in names:
-            self.device_size = [int(n) for n in names["device_size"]]
-            self.stride_map = [int(n) for n in names["stride_map"]]
+            self._extents = [int(n) for n in names["device_size"]]
+            self._strides = [int(n) for n in names["stride_map"]]
             self.device_dtype = cast("DataFormats", names["device_dtype"])
             return
         size = [int(n) for n in names["host_size"]]
@@ -88,8 +88,18 @@ class SpyreTensorLayout:
         given_order: Any = names.get("dim_order")
         order = range(len(size)) if given_order is None else (int(d) for d in given_order)
         made = _tiled(size, stride, tuple(order), names["dtype"])
-        self.device_size, self.stride_map = list(made.device_size), list(made.stride_map)
+        self._extents, self._strides = list(made.device_size), list(made.stride_map)
         self.device_dtype = get_device_dtype(names["dtype"])
+
+    @property
+    def device_size(self) -> list[int]:
+        """A list of the caller's own, as the extension's bindings make one of a vector: the front end changes it."""
+        return list(self._extents)
+
+    @property
+    def stride_map(self) -> list[int]:
+        """As `device_size`."""
+        return list(self._strides)
 
     def elems_per_stick(self) -> int:
         return self.device_dtype.elems_per_stick()
@@ -98,7 +108,7 @@ class SpyreTensorLayout:
         return SpyreTensorLayout(self.device_size, self.stride_map, self.device_dtype, element_arrangement)
 
     def _key(self) -> tuple[Any, ...]:
-        return (*self.device_size, *self.stride_map, self.device_dtype, self.element_arrangement)
+        return (*self._extents, *self._strides, self.device_dtype, self.element_arrangement)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SpyreTensorLayout) and self._key() == other._key()

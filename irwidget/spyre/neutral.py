@@ -1,0 +1,136 @@
+"""What Inductor's joint graph leaves out: numbers that change nothing, and views that undo each other.
+
+See docs/spyre-rules.md: Op selection.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+
+from irwidget.private_torch import storage_id
+
+aten = torch.ops.aten
+_FULL = "aten.full.default"
+_VIEWS = ("squeeze", "unsqueeze", "alias", "view", "slice", "t", "expand", "permute", "_unsafe_view", "reshape")
+_SAME = ("aten.view.default", "aten.reshape.default", "aten.expand.default", "aten.alias.default", "aten.slice.Tensor")
+_RESHAPES = ("aten.view.default", "aten.reshape.default")
+_PERMUTES = ("aten.permute.default", "aten.t.default", "aten.transpose.int", "aten.mT.default", "aten.numpy_T.default")
+_NEUTRAL = {"aten.add.Tensor": 0, "aten.sub.Tensor": 0, "aten.mul.Tensor": 1, "aten.div.Tensor": 1}
+_COMMUTES = ("aten.add.Tensor", "aten.mul.Tensor")
+
+
+def leave_out(graph: GraphModule) -> None:
+    """Fold tensors of one number, then leave out sums and products that change nothing, and views that do not."""
+    constants = _folded(graph)
+    nodes: list[Node] = list(graph.graph.nodes)
+    kept_apart = [n for n in nodes if n.op == "placeholder"] + nodes[-1].all_input_nodes
+    returned = frozenset(storage_id(n.meta["val"]) for n in kept_apart if isinstance(n.meta.get("val"), torch.Tensor))
+    for node in nodes:
+        kept = _kept(node, constants, returned) if str(node.target) in _NEUTRAL else None
+        if kept is None:
+            continue
+        if kept.op == "call_function":
+            kept.meta["custom"] = {**(kept.meta.get("custom") or {}), **_origin(node)}
+        graph.meta.setdefault("aliases", {})[storage_id(node.meta["val"])] = kept
+        node.replace_all_uses_with(kept)
+        graph.graph.erase_node(node)
+    for node in list(graph.graph.nodes):
+        _leave_out_view(graph, node)
+    graph.graph.eliminate_dead_code()
+
+
+def _folded(graph: GraphModule) -> dict[Node, float]:
+    """Tensors of one number, each made anew as such; one that is seen in several views stays as it is."""
+    values: dict[Node, tuple[torch.Tensor, Node]] = {}
+    for node in graph.graph.nodes:
+        found = _value_of(node, values)
+        if found is not None:
+            values[node] = found
+    seen = Counter(root for _, root in values.values())
+    made: dict[Node, float] = {}
+    for node, (value, root) in values.items():
+        fake = node.meta["val"]
+        if seen[root] > 1 or not fake.is_contiguous():
+            continue
+        if str(node.target) == _FULL:
+            made[node] = float(node.args[1])  # pyright: ignore[reportArgumentType]
+            continue
+        with graph.graph.inserting_after(node):
+            whole = graph.graph.call_function(aten.full.default, (list(fake.shape), value.item()))
+        whole.meta = {**node.meta, "custom": {**(node.meta.get("custom") or {}), **_origin(node)}}
+        made[whole] = float(value.item())
+        node.replace_all_uses_with(whole)
+        graph.graph.erase_node(node)
+    return made
+
+
+def _value_of(node: Node, values: Mapping[Node, tuple[torch.Tensor, Node]]) -> tuple[torch.Tensor, Node] | None:
+    """The one number that fills a tensor, and the node whose memory it is."""
+    fake = node.meta.get("val")
+    if node.op != "call_function" or not isinstance(fake, torch.Tensor) or not fake.dtype.is_floating_point:
+        return None
+    if str(node.target) == _FULL:
+        number: Any = node.args[1]
+        return torch.full([1], number, dtype=fake.dtype), node
+    given = node.all_input_nodes
+    if not given or any(one not in values for one in given):
+        return None
+    packet = getattr(getattr(node.target, "overloadpacket", None), "__name__", "")
+    if packet in _VIEWS:
+        return values[given[0]]
+    if str(node.target) not in (*_NEUTRAL, "aten.neg.default"):
+        return None
+    call: Any = node.target
+    args = [values[one][0] if isinstance(one, Node) else one for one in node.args]
+    return call(*args, **node.kwargs).to(fake.dtype), node
+
+
+def _kept(node: Node, constants: Mapping[Node, float], returned: frozenset[int]) -> Any:
+    """The operand that a sum, difference, product or quotient is; None where it is another, or another's memory."""
+    number, (a, b) = _NEUTRAL[str(node.target)], node.args[:2]
+    if node.kwargs or not (isinstance(a, Node) and isinstance(b, Node)):
+        return None
+    if constants.get(b) == number:
+        kept = a
+    elif constants.get(a) == number and str(node.target) in _COMMUTES:
+        kept = b
+    else:
+        return None
+    aliased = storage_id(node.meta["val"]) in returned and storage_id(kept.meta["val"]) in returned
+    return None if aliased or not _same(node, kept) else kept
+
+
+def _leave_out_view(graph: GraphModule, node: Node) -> None:
+    """Two views in a row that undo each other, and one that changes nothing."""
+    target = str(node.target)
+    source: Any = node.args[0] if node.args else None
+    if not isinstance(source, Node) or any(user.op == "output" for user in node.users):
+        return
+    for pair in (_RESHAPES, _PERMUTES):
+        if target in pair and str(source.target) in pair and len(source.users) == 1:
+            outer: Any = source.args[0]
+            if _same(node, outer):
+                node.replace_all_uses_with(outer)
+                graph.graph.erase_node(node)
+                graph.graph.erase_node(source)
+                return
+    mine = target in _RESHAPES or (target in _SAME and "origin" not in (node.meta.get("custom") or {}))
+    if mine and _same(node, source):
+        node.replace_all_uses_with(source)
+        graph.graph.erase_node(node)
+
+
+def _same(a: Node, b: Node) -> bool:
+    x, y = a.meta["val"], b.meta["val"]
+    return (x.shape, x.stride(), x.dtype) == (y.shape, y.stride(), y.dtype)
+
+
+def _origin(node: Node) -> dict[str, Any]:
+    """The name of what is left out, which what stays in its place has."""
+    note = node.meta.get("custom") or {}
+    return {"origin": note.get("origin", node.target.overloadpacket.__name__)}  # pyright: ignore
