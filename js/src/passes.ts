@@ -9,8 +9,9 @@ import type { Store } from "./model";
 import { splitter } from "./splitter";
 import { entries, Timeline } from "./timeline";
 
-/** Pixels of the view below which the list is a rail. */
+/** Pixels of the view below which the list is a rail, and those with the operations beside the panes. */
 const ROOM = 760;
+const ROOM_BESIDE_OPERATIONS = 1200;
 /** Milliseconds that the bars are computed for at a time. */
 const TURN = 12;
 
@@ -35,7 +36,7 @@ export class Passes {
   private readonly rail: HTMLButtonElement;
   private readonly openUnchanged = new Set<number>();
   private timelines: Timeline[] = [];
-  private roomy = true;
+  private width = Infinity;
   private closed = false;
 
   constructor(
@@ -81,15 +82,17 @@ export class Passes {
     });
   }
 
-  /** See how much room there is; whether that is other than before. */
+  /** See how much room there is; whether the list is to be drawn otherwise than before. */
   measure(): boolean {
-    const before = this.roomy;
-    this.roomy = this.shown.element.clientWidth >= ROOM;
-    return before !== this.roomy;
+    const before = this.narrow;
+    this.width = this.shown.element.clientWidth;
+    return before !== this.narrow;
   }
 
   private get narrow(): boolean {
-    return this.store.get("rail") ?? (!this.roomy || (this.store.get("columns")?.length ?? 0) > 0);
+    const { store } = this;
+    const needed = store.get("ops") ? ROOM_BESIDE_OPERATIONS : ROOM;
+    return store.get("rail") ?? (this.width < needed || (store.get("columns")?.length ?? 0) > 0);
   }
 
   toggleRail(): void {

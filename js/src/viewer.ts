@@ -269,6 +269,7 @@ export class Viewer implements View {
     } else if (only("experiments")) return;
     else if (only("passes", "by_time", "rail")) this.passes.draw();
     else if (only("ops")) {
+      this.passes.draw();
       this.toolbar.draw();
       this.drawOps();
     } else this.draw();

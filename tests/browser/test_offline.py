@@ -136,6 +136,27 @@ def test_keys_reach_every_control(shown, trace):
     assert page.page.evaluate("document.activeElement.tagName") == "SELECT"
 
 
+def test_the_list_makes_room_for_the_operations(shown, trace, tab):
+    tab.set_viewport_size({"width": 1100, "height": 900})
+    try:
+        page = shown(trace)
+        page.choose(10)
+        rail, wide = page.view.locator(".irw-side[data-rail]"), page.view.locator(".irw-side:not([data-rail])")
+        wide.wait_for()
+        page.press("o")
+        rail.wait_for()
+        assert page.view.locator(".irw-pane").last.bounding_box()["width"] > 500
+        page.press("o")
+        wide.wait_for()
+        page.press("o")
+        rail.wait_for()
+        page.press("r")  # as the reader wants it
+        wide.wait_for()
+        assert not page.errors
+    finally:
+        tab.set_viewport_size({"width": 1400, "height": 900})
+
+
 def test_tab_goes_from_the_list_to_both_panes(shown, trace):
     page = shown(trace)
     page.choose(10)
