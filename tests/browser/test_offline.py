@@ -157,6 +157,24 @@ def test_the_list_makes_room_for_the_operations(shown, trace, tab):
         tab.set_viewport_size({"width": 1400, "height": 900})
 
 
+@pytest.mark.parametrize(("width", "keys"), [(1000, ""), (1400, "s")])
+def test_names_of_passes_are_not_cut_while_options_have_room(shown, trace, tab, width, keys):
+    named = ("torch-finalizing-conversion", "torch-verify-conversion")
+    dumps = [
+        dataclasses.replace(dump, name=name, options="max-iterations=10 " * 9)
+        for dump, name in zip(trace.dumps[:2], named, strict=True)
+    ]
+    tab.set_viewport_size({"width": width, "height": 900})
+    try:
+        page = shown(dataclasses.replace(trace, dumps=tuple(dumps)))
+        page.choose(1)
+        page.press(*keys)
+        cut = "names => names.map(name => name.scrollWidth > name.clientWidth)"
+        assert page.view.locator(".irw-titles[data-layout=unified] b").evaluate_all(cut) == [False, False]
+    finally:
+        tab.set_viewport_size({"width": 1400, "height": 900})
+
+
 def test_tab_goes_from_the_list_to_both_panes(shown, trace):
     page = shown(trace)
     page.choose(10)
