@@ -148,7 +148,7 @@ def test_the_importer_asks_its_hooks():
 
 
 def test_the_importer_takes_from_us_where_a_node_comes_from():
-    known = {"one": [Location("a.py", 3, 7)], "two": [Location("a.py", 1), Location("b.py", 2, 5)]}
+    known = {"one": [Location("a.py", 3, 7)], "two": [Location("a.py", 1), Location("c.py", 4), Location("b.py", 2, 5)]}
     graph = torch.fx.Graph()
     x = graph.placeholder("x")
     value = x.meta["val"] = FakeTensorMode().from_tensor(torch.empty(2))
@@ -161,7 +161,8 @@ def test_the_importer_takes_from_us_where_a_node_comes_from():
     importer.import_stateless_graph(graph, func_name="main")
     (function,) = importer.module.body.operations
     found = [str(one.location) for one in function.regions[0].blocks[0].operations if one.name == "torch.aten.relu"]
-    assert found == ['loc("a.py":3:7)', 'loc(callsite("b.py":2:5 at "a.py":1:0))', 'loc("three.py":9:0)']
+    two = 'loc(callsite("b.py":2:5 at callsite("c.py":4:0 at "a.py":1:0)))'
+    assert found == ['loc("a.py":3:7)', two, 'loc("three.py":9:0)']
 
 
 def test_torch_mlirs_tables_and_libraries_are_there():

@@ -198,6 +198,13 @@ def forged(frame: dict[str, bytes]) -> bytes:
     return chunks.pack(frame)
 
 
+@pytest.mark.parametrize("count", [0, 1, *range(329, 334)])
+def test_a_section_in_many_pieces_is_the_section(count):
+    made = chunks.pack({"a": chunks.array_of([b"[%d" % i, b"]"] for i in range(count)), "b": b"x", "c": []})
+    (frame,) = chunks.frames(chunks.HEAD + made)
+    assert chunks.sections(frame, decode.Meter(2**26)) == {"a": chunks.to_json([[i] for i in range(count)]), "b": b"x"}
+
+
 @given(st.data())
 @settings(max_examples=200, deadline=None)
 def test_a_forged_description_or_section_is_an_error_of_ours_or_harmless(data):

@@ -230,5 +230,8 @@ def test_modules_inside_of_one_are_not_compilations_of_their_own():
         log += f"{BANNER.format('B (b)')}{module(name)}{BANNER.format('C (c)')}{deeper}"
     (low,) = irwidget.open(f"{log}{BANNER.format('A (a)')}{whole}")
     assert [dump.name for dump in low.dumps] == ["a", "b", "c", "b", "c", "a"]
+    lowered = "module {\n  vm.module @m {\n    vm.func @main() {\n    }\n    vm.func @d0() {\n    }\n  }\n}\n"
+    (low,) = irwidget.open(f"{log}{BANNER.format('D (d)')}{lowered}\n")
+    assert low.text == lowered  # the program itself, though all of it is deeper inside now
     assert len(irwidget.open(f"{log}{BANNER.format('A (a)')}{module('main', 'other')}")) == 1
     assert len(irwidget.open(f"{log}{BANNER.format('A (a)')}{module('other')}")) == 2
