@@ -392,7 +392,8 @@ class PassDiff(base.BundledView):
             if not self._shows(packer):
                 return chosen
             self.data = packer.data
-            if chosen == (self.left, self.right) and settled(packer.traces[self.trace]):
+            here = self.against < 0 and chosen == (self.left, self.right)
+            if here and settled(packer.traces[self.trace]):
                 self.left, self.right = chosen = opening(packer.traces[self.trace])
         return chosen
 
