@@ -195,7 +195,7 @@ class _Alarm:
         with self._lock:  # nothing is raised from here on
             if self.rung:
                 self.late = -(self._budget.left() or 0.0)
-                _raise_in(self._thread, None)
+                _take_back(self._thread)
 
     def _watch(self) -> None:
         while True:
@@ -235,6 +235,24 @@ def _say_nothing_of_lost_ones() -> None:
 def _raise_in(thread: int, kind: type[BaseException] | None) -> None:
     """Have a thread raise an exception at its next instruction of Python; None takes it back."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(kind) if kind else None)
+
+
+class _TakenBack(BaseException):
+    """Raised in the place of one that is not to be raised any more."""
+
+
+def _take_back(thread: int) -> None:
+    """Have this thread, `thread`, not raise what `_raise_in` asked for.
+
+    CPython 3.11 goes on looking for an exception that was taken back as None, and a profile or trace function that is
+    set later then never gets past the first instruction of a function. It stops looking when it has raised one.
+    """
+    try:
+        _raise_in(thread, _TakenBack)
+        for _ in range(1000):
+            pass
+    except _TakenBack:
+        pass
 
 
 _current: ContextVar[Budget | None] = ContextVar("irwidget_budget", default=None)

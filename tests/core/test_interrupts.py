@@ -259,6 +259,37 @@ def test_a_limit_that_strikes_in_a_callback_strikes_again_without_a_word():
     assert not lost
 
 
+AFTERWARDS = """
+import sys
+from irwidget.errors import ToolError
+from irwidget.toolchain import budget
+
+def spins():
+    while True:
+        pass
+
+def called():
+    seen.append(True)
+
+for watch in (sys.setprofile, sys.settrace):
+    seen = []
+    try:
+        with budget.Budget(0.2).enforced("this"):
+            spins()
+    except ToolError:
+        pass
+    watch(lambda *_: None)
+    called()
+    watch(None)
+    print(*seen)
+"""
+
+
+def test_a_profiler_works_after_a_limit_has_struck():
+    done = subprocess.run([sys.executable, "-c", AFTERWARDS], capture_output=True, text=True, check=True, timeout=100)
+    assert done.stdout.split() == ["True", "True"]
+
+
 def test_native_code_that_takes_too_long_is_told():
     def hangs(x):
         ctypes.PyDLL(None).usleep(4_000_000)  # holds Python's lock

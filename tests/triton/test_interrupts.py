@@ -20,10 +20,7 @@ from irwidget.toolchain import budget, interrupts
 
 @contextlib.contextmanager
 def interrupted(owner: Any, name: str, number: int) -> Iterator[None]:
-    """A signal comes when a function is called, once.
-
-    By a function in its place: profile functions, where others have run, can leave CPython 3.11 spinning.
-    """
+    """A signal comes when a function is called, once."""
     usual, struck = getattr(owner, name), False
 
     def striking(*args: Any, **kwargs: Any) -> Any:
