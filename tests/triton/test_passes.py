@@ -450,11 +450,13 @@ def test_a_crash_of_the_compiler_costs_no_dump_before_it():
             os.kill(client.worker().process.pid, signal.SIGSEGV)
 
     trace = frontend.lower(launch, to="triton_nvptx", run=Options(progress=crash))
-    assert trace.failure.pass_name == "optimize-module"
+    whole = frontend.lower(launch, to="triton_nvptx")
+    assert whole.failure is None
     assert "SIGSEGV" in trace.failure.message
-    assert trace.dumps[-1].name == "link-extern-libs"
-    assert "define ptx_kernel void @dropout_kernel" in trace.dumps[-1].text
-    assert frontend.lower(launch, to="triton_nvptx").failure is None
+    names, count = [dump.name for dump in whole.dumps], len(trace.dumps)
+    assert count >= names.index("optimize-module")  # the worker may be past it when the signal comes
+    assert trace.failure.pass_name == names[count]
+    assert [dump.text for dump in trace.dumps] == [dump.text for dump in whole.dumps[:count]]
 
 
 def test_ptx_leads_through_every_caller_of_what_is_inlined():
