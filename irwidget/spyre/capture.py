@@ -33,6 +33,7 @@ from irwidget.spyre.attention import fuse_attention
 from irwidget.spyre.decompositions import decomposition_table
 from irwidget.spyre.hints import active_hints, fresh_hints
 from irwidget.spyre.hostregions import gather_host_regions
+from irwidget.spyre.notes import custom
 from irwidget.spyre.options import SpyreSwitches
 from irwidget.spyre.spyreops import register
 from irwidget.spyre.tensorspec import Input, TensorSpec, as_spec, check_input
@@ -421,7 +422,7 @@ class _Stepper(torch.fx.Interpreter):
     """The first operand of the node as the function as written has it."""
 
     def run_node(self, n: torch.fx.Node) -> Any:
-        self.line = (n.meta.get("custom") or {}).get("line", ("", 0))
+        self.line = custom(n).get("line", ("", 0))
         self.written = n.all_input_nodes[0].meta.get("val") if n.all_input_nodes else None
         return super().run_node(n)
 

@@ -16,8 +16,8 @@ from irwidget.spyre.coordinates import Index, index_of, ranges_of
 from irwidget.spyre.formats import cast_op, device_format, dtype_name
 from irwidget.spyre.ir import Buffer, BufferView, External, HostFunction, Op, Ranges, Read
 from irwidget.spyre.layout import row_major
+from irwidget.spyre.notes import custom
 from irwidget.spyre.opfuncs import COMPARISONS
-from irwidget.spyre.rewrites import custom
 from irwidget.spyre.tensorspec import Input
 
 

@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
+from irwidget.spyre.notes import custom
+
 aten = torch.ops.aten
 _VIEWS = ("aten.view.default", "aten.reshape.default", "aten._unsafe_view.default")
 _MATMUL = "irwidget_spyre.matmul.default"
@@ -18,7 +20,7 @@ _MATMUL = "irwidget_spyre.matmul.default"
 
 def is_flattened(node: Node) -> bool:
     """Whether this is a product of a batch by one matrix for which a view takes all rows as one dim."""
-    if str(node.target) != _MATMUL or _note(node).get("origin") != "matmul":
+    if str(node.target) != _MATMUL or custom(node).get("origin") != "matmul":
         return False
     a, b = (_value(arg) for arg in node.args)
     return b.dim() == 2 and is_one_of_rows(a)
@@ -110,11 +112,7 @@ def _erase_unread(graph: GraphModule, node: Any) -> None:
 
 def _like(node: Node, value: torch.Tensor, origin: str) -> dict[str, Any]:
     """What is known of a node that takes part in what `node` was."""
-    return {**node.meta, "val": value, "custom": {**_note(node), "origin": origin}}
-
-
-def _note(node: Node) -> dict[str, Any]:
-    return node.meta.get("custom") or {}
+    return {**node.meta, "val": value, "custom": {**custom(node), "origin": origin}}
 
 
 def is_view(node: Any) -> bool:

@@ -11,6 +11,7 @@ from torch.fx import Graph, GraphModule, Node
 from irwidget.errors import UnsupportedError
 from irwidget.private_torch import pytree
 from irwidget.spyre.formats import device_format, dtype_name
+from irwidget.spyre.notes import custom
 
 
 class HostRegion:
@@ -131,7 +132,7 @@ def _propagate(module: GraphModule) -> None:
 
 
 def _place(node: Node) -> str:
-    file, line = (node.meta.get("custom") or {}).get("line", ("", 0))
+    file, line = custom(node).get("line", ("", 0))
     return f"\n  at {file}:{line}" if file else ""
 
 

@@ -18,8 +18,8 @@ from irwidget.spyre.formats import cast_op, device_format, dtype_name
 from irwidget.spyre.inplace import WrittenPart, written_parts
 from irwidget.spyre.ir import Buffer, BufferView, Graph, Op, Read, blaming
 from irwidget.spyre.layout import device_layout
+from irwidget.spyre.notes import custom
 from irwidget.spyre.opfuncs import FALLBACKS, HOST_REASONS, POINTWISE, REDUCTIONS
-from irwidget.spyre.rewrites import custom
 from irwidget.spyre.tensorspec import Input
 
 

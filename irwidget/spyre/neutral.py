@@ -13,11 +13,12 @@ import torch
 from torch.fx import GraphModule, Node
 
 from irwidget.private_torch import storage_id
+from irwidget.spyre.notes import custom
 
 aten = torch.ops.aten
 _FULL = "aten.full.default"
 _VIEWS = ("squeeze", "unsqueeze", "alias", "view", "slice", "t", "expand", "permute", "_unsafe_view", "reshape")
-_SAME = ("aten.view.default", "aten.reshape.default", "aten.expand.default", "aten.alias.default", "aten.slice.Tensor")
+_SAME = ("aten.expand.default", "aten.alias.default", "aten.slice.Tensor")
 _RESHAPES = ("aten.view.default", "aten.reshape.default")
 _PERMUTES = ("aten.permute.default", "aten.t.default", "aten.transpose.int", "aten.mT.default", "aten.numpy_T.default")
 _NEUTRAL = {"aten.add.Tensor": 0, "aten.sub.Tensor": 0, "aten.mul.Tensor": 1, "aten.div.Tensor": 1}
@@ -35,7 +36,7 @@ def leave_out(graph: GraphModule) -> None:
         if kept is None:
             continue
         if kept.op == "call_function":
-            kept.meta["custom"] = {**(kept.meta.get("custom") or {}), **_origin(node)}
+            kept.meta["custom"] = {**custom(kept), **_origin(node)}
         graph.meta.setdefault("aliases", {})[storage_id(node.meta["val"])] = kept
         node.replace_all_uses_with(kept)
         graph.graph.erase_node(node)
@@ -62,7 +63,7 @@ def _folded(graph: GraphModule) -> dict[Node, float]:
             continue
         with graph.graph.inserting_after(node):
             whole = graph.graph.call_function(aten.full.default, (list(fake.shape), value.item()))
-        whole.meta = {**node.meta, "custom": {**(node.meta.get("custom") or {}), **_origin(node)}}
+        whole.meta = {**node.meta, "custom": {**custom(node), **_origin(node)}}
         made[whole] = float(value.item())
         node.replace_all_uses_with(whole)
         graph.graph.erase_node(node)
@@ -119,7 +120,7 @@ def _leave_out_view(graph: GraphModule, node: Node) -> None:
                 graph.graph.erase_node(node)
                 graph.graph.erase_node(source)
                 return
-    mine = target in _RESHAPES or (target in _SAME and "origin" not in (node.meta.get("custom") or {}))
+    mine = target in _RESHAPES or (target in _SAME and "origin" not in custom(node))
     if mine and _same(node, source):
         node.replace_all_uses_with(source)
         graph.graph.erase_node(node)
@@ -132,5 +133,4 @@ def _same(a: Node, b: Node) -> bool:
 
 def _origin(node: Node) -> dict[str, Any]:
     """The name of what is left out, which what stays in its place has."""
-    note = node.meta.get("custom") or {}
-    return {"origin": note.get("origin", node.target.overloadpacket.__name__)}  # pyright: ignore
+    return {"origin": custom(node).get("origin", node.target.overloadpacket.__name__)}  # pyright: ignore

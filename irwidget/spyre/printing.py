@@ -15,6 +15,7 @@ from irwidget.spyre.host import host_module
 from irwidget.spyre.ir import Graph, Op, counted
 from irwidget.spyre.jsontext import indented
 from irwidget.spyre.kernel import SpyreKernel
+from irwidget.spyre.notes import custom
 from irwidget.spyre.opspec import LoopSpec, OpSpec
 from irwidget.spyre.pool import Pool
 from irwidget.spyre.restickify import LayoutChoice
@@ -71,7 +72,7 @@ def fx(module: Any) -> Printed:
     """FX nodes with shapes, strides and the hints around them."""
     out = _Lines()
     for node in module.graph.nodes:
-        note = node.meta.get("custom") or {}
+        note = custom(node)
         value = node.meta.get("val")
         kind = f"  # {_tensor(value)}" if hasattr(value, "shape") else ""
         hints = note.get("hints")

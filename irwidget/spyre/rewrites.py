@@ -10,6 +10,7 @@ from torch.fx import GraphModule, Node
 
 from irwidget.private_torch import pytree, storage_id
 from irwidget.spyre import flattened, neutral
+from irwidget.spyre.notes import custom
 
 _FLOATING = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
@@ -116,10 +117,6 @@ def _drop_whole_scatters(graph: GraphModule) -> None:
 
 def _name(node: Node) -> str:
     return str(node.target).split(".")[1] if str(node.target).startswith("irwidget_spyre.") else ""
-
-
-def custom(node: Node) -> dict[str, Any]:
-    return node.meta.get("custom") or {}
 
 
 def _name_matmul(node: Node) -> None:

@@ -1,6 +1,6 @@
 /** Colours of the lines in sight: syntax, rows of a diff, words that differ, search hits, names and their uses. */
 
-import { type Extension, RangeSetBuilder, StateEffect, StateField } from "@codemirror/state";
+import { type Extension, type Line, RangeSetBuilder, StateEffect, StateField } from "@codemirror/state";
 import {
   Decoration,
   type DecorationSet,
@@ -95,22 +95,27 @@ export function syntax(language: string): Extension {
   );
 }
 
+/** The lines that are in sight, each once, with the range that it is in. */
+function* visibleLines(view: EditorView): Generator<[Line, { readonly from: number; readonly to: number }]> {
+  let done = 0;
+  for (const visible of view.visibleRanges) {
+    for (let at = visible.from; at <= visible.to;) {
+      const line = view.state.doc.lineAt(at);
+      at = line.to + 1;
+      if (line.number !== done) yield [line, visible];
+      done = line.number;
+    }
+  }
+}
+
 /** As `syntax`: a line of Python may begin inside of a string, which the lines before it say. */
 function pythonSyntax(): Extension {
   const build = (view: EditorView, open: readonly string[]): DecorationSet => {
-    const { doc } = view.state;
     const found = new RangeSetBuilder<Decoration>();
-    let done = 0;
-    for (const visible of view.visibleRanges) {
-      for (let at = visible.from; at <= visible.to;) {
-        const line = doc.lineAt(at);
-        at = line.to + 1;
-        if (line.number === done) continue;
-        done = line.number;
-        const text = line.text.slice(0, Math.max(0, visible.to - line.from));
-        for (const part of colouredParts(text, "python", open[line.number - 1]))
-          found.add(line.from + part.from, line.from + part.to, token(part.class));
-      }
+    for (const [line, visible] of visibleLines(view)) {
+      const text = line.text.slice(0, Math.max(0, visible.to - line.from));
+      for (const part of colouredParts(text, "python", open[line.number - 1]))
+        found.add(line.from + part.from, line.from + part.to, token(part.class));
     }
     return found.finish();
   };
@@ -155,44 +160,36 @@ export interface Rows {
 
 export function overlay(of: Rows, initial: Marks): Extension {
   const build = (view: EditorView): DecorationSet => {
-    const { doc } = view.state;
     const marks = view.state.field(marksField);
     const find = matcher(marks.query);
     const lines = new RangeSetBuilder<Decoration>();
-    let done = -1;
-    for (const visible of view.visibleRanges) {
-      for (let at = visible.from; at <= visible.to;) {
-        const line = doc.lineAt(at);
-        at = line.to + 1;
-        if (line.number === done) continue;
-        done = line.number;
-        const index = line.number - 1;
-        let kind = of.class(index);
-        if (marks.linked.has(index)) kind += " irw-linked";
-        if (kind) lines.add(line.from, line.from, row(kind.trim()));
-        const spans = of.parts(index).map(({ class: name, ...part }) => ({ ...part, decoration: token(name) }));
-        if (marks.lit?.line === index) spans.push({ from: marks.lit.from, to: marks.lit.to, decoration: LIT });
-        if (marks.words && (kind.includes("irw-gone") || kind.includes("irw-new"))) {
-          for (const word of differingWords(line.text, of.mate(index))) spans.push({ ...word, decoration: WORD });
-        }
-        // Very long lines: only the part in sight.
-        const start = Math.max(0, visible.from - line.from);
-        const end = Math.min(line.length, visible.to - line.from);
-        const text = line.text.slice(0, end);
-        for (let hit = find(text, start); hit; hit = find(text, hit.to)) spans.push({ ...hit, decoration: HIT });
-        const { name } = marks;
-        if (name && index >= name.from && index < name.to && wordIn(text, name.name)) {
-          const defined = defines(line.text, name.name, of.symbol(index));
-          let first = true;
-          for (let hit = text.indexOf(name.name, start); hit >= 0; hit = text.indexOf(name.name, hit + 1)) {
-            if (/[\w$.-]/.test(text[hit + name.name.length] ?? "")) continue;
-            spans.push({ from: hit, to: hit + name.name.length, decoration: defined && first ? DEFINITION : USE });
-            first = false;
-          }
-        }
-        spans.sort((a, b) => a.from - b.from || a.to - b.to);
-        for (const span of spans) lines.add(line.from + span.from, line.from + span.to, span.decoration);
+    for (const [line, visible] of visibleLines(view)) {
+      const index = line.number - 1;
+      let kind = of.class(index);
+      if (marks.linked.has(index)) kind += " irw-linked";
+      if (kind) lines.add(line.from, line.from, row(kind.trim()));
+      const spans = of.parts(index).map(({ class: name, ...part }) => ({ ...part, decoration: token(name) }));
+      if (marks.lit?.line === index) spans.push({ from: marks.lit.from, to: marks.lit.to, decoration: LIT });
+      if (marks.words && (kind.includes("irw-gone") || kind.includes("irw-new"))) {
+        for (const word of differingWords(line.text, of.mate(index))) spans.push({ ...word, decoration: WORD });
       }
+      // Very long lines: only the part in sight.
+      const start = Math.max(0, visible.from - line.from);
+      const end = Math.min(line.length, visible.to - line.from);
+      const text = line.text.slice(0, end);
+      for (let hit = find(text, start); hit; hit = find(text, hit.to)) spans.push({ ...hit, decoration: HIT });
+      const { name } = marks;
+      if (name && index >= name.from && index < name.to && wordIn(text, name.name)) {
+        const defined = defines(line.text, name.name, of.symbol(index));
+        let first = true;
+        for (let hit = text.indexOf(name.name, start); hit >= 0; hit = text.indexOf(name.name, hit + 1)) {
+          if (/[\w$.-]/.test(text[hit + name.name.length] ?? "")) continue;
+          spans.push({ from: hit, to: hit + name.name.length, decoration: defined && first ? DEFINITION : USE });
+          first = false;
+        }
+      }
+      spans.sort((a, b) => a.from - b.from || a.to - b.to);
+      for (const span of spans) lines.add(line.from + span.from, line.from + span.to, span.decoration);
     }
     return lines.finish();
   };

@@ -108,6 +108,21 @@ def test_a_selection_made_meanwhile_is_kept():
     assert (widget.left, widget.right) == (0, 1)
 
 
+def test_a_view_beside_another_lowering_stays_there_while_dumps_arrive():
+    late = Late("c\n")
+    shown = Trace("t", (dump("input", "a\n", step=0), dump("p1", "b\n", step=0), *late.dumps))
+    other = Trace("t", tuple(dump(name, "x\n", step=0) for name in "xyz"))
+    before = threading.enumerate()
+    widget = views.show([shown, other])
+    (filling,) = (one for one in threading.enumerate() if one not in before and "_fill" in one.name)
+    assert (widget.left, widget.right) == (0, 1)
+    widget.against = 1
+    late.arrived.set()
+    filling.join(60)
+    assert ready(widget) == [True] * 3
+    assert (widget.left, widget.right, widget.against) == (0, 1, 1)
+
+
 def test_dumps_that_never_come_say_why_and_leave_the_others():
     gone = threading.Event()
 
