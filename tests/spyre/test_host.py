@@ -480,3 +480,6 @@ def test_ops_know_the_users_line_and_module_through_dynamo_and_without():
 def test_a_result_of_a_call_on_the_host_gives_a_kernel_no_name():
     program = compile(lambda x: torch.sort(x * 2)[0] + 1, [spyre.TensorSpec((8, 64))])
     assert [kernel.name for kernel in program.kernels] == ["sdsc_fused_mul_0", "sdsc_fused_add_1"]
+    (call,) = (line for line in program.host.splitlines() if "aten.sort" in line)
+    assert call.split("(", 1)[0].endswith("torch.ops.aten.sort.stable")
+    assert "stable=False, dim=1)" in call
