@@ -22,12 +22,17 @@ class Took:
 
 @dataclass(slots=True)
 class Phase:
-    """A part of a lowering, one after the other."""
+    """A part of a lowering. It may go on again after others: its seconds are those of all times together."""
 
     name: str
-    began: float
-    seconds: float | None = None
-    """None while it goes on."""
+    began: float | None
+    """When it began, or began again; None while it does not go on."""
+    before: float = 0.0
+    """Seconds of the times that are over."""
+
+    def seconds(self, now: float) -> float:
+        """How long it has taken so far."""
+        return self.before + (0.0 if self.began is None else now - self.began)
 
 
 @dataclass(slots=True)
@@ -45,15 +50,22 @@ class Course:
     """The pass under way, and when it began."""
     step: str = ""
 
+    @property
+    def phase(self) -> Phase | None:
+        """The phase that goes on."""
+        return next((one for one in self.phases if one.began is not None), None)
+
     def enter(self, name: str, now: float) -> None:
-        """A phase begins, or none (""), and the one before it is over."""
-        if self.phases and self.phases[-1].seconds is None:
-            if self.phases[-1].name == name:
+        """A phase begins, or goes on, or none does (""); the one before it is over."""
+        if current := self.phase:
+            if current.name == name:
                 return
-            self.phases[-1].seconds = now - self.phases[-1].began
-            if self.phases[-1].seconds < _MOMENT:
-                del self.phases[-1]
-        if name:
+            current.before, current.began = current.seconds(now), None
+            if current.before < _MOMENT and current.name != PASSES:
+                self.phases.remove(current)
+        if known := next((one for one in self.phases if one.name == name), None):
+            known.began = now
+        elif name:
             self.phases.append(Phase(name, now))
         self.now = None
 
@@ -74,7 +86,7 @@ class Course:
 
     def line(self, now: float) -> str:
         """All of it in a line of text."""
-        phase = self.phases[-1].name if self.phases and self.phases[-1].seconds is None else ""
+        phase = self.phase.name if self.phase else ""
         if self.now and not self.passes:
             phase = f"{phase} · {self.now[0]}"
         elif self.now:

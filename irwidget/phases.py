@@ -6,6 +6,9 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+TEXTS = "texts"
+"""The phase in which the texts of dumps are on their way: the passes are over."""
+
 _listener: ContextVar[Callable[[str], object] | None] = ContextVar("irwidget_phases", default=None)
 
 

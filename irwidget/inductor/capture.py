@@ -136,6 +136,7 @@ class _Capture:
             # oneDNN's operations are the CPU's: what PyTorch's C++ would choose of them is in no graph for a GPU.
             onednn = torch.backends.mkldnn.flags(enabled=False) if asked.arch else contextlib.nullcontext()
             with torch.set_grad_enabled(gradients), onednn:
+                recorder.say("dynamo")
                 compiled = torch.compile(asked.obj, **options)
                 returned = compiled(*asked.inputs, **asked.kwargs)
                 for inputs in asked.again:
@@ -169,6 +170,7 @@ class _Capture:
                 attention.put(module)
             try:
                 compiled = self._compile(module, given)
+                self.recorder.say("dynamo")
             except private.get("RestartAnalysis"):
                 raise
             except private.get("left_to_eager") as error:

@@ -11,6 +11,17 @@ from irwidget.trace import Location, Verdict
 Phase = Literal["bytecode", "dynamo", "pre_grad", "joint", "partition", "post_grad", "loops", "code"]
 PHASES: tuple[Phase, ...] = ("bytecode", "dynamo", "pre_grad", "joint", "partition", "post_grad", "loops", "code")
 """What torch.compile does to a graph, in order."""
+DOES: Mapping[Phase, str] = {
+    "bytecode": "Dynamo",
+    "dynamo": "Dynamo",
+    "pre_grad": "pre-grad passes",
+    "joint": "AOTAutograd",
+    "partition": "AOTAutograd",
+    "post_grad": "post-grad passes",
+    "loops": "lowering, fusion, schedule",
+    "code": "code generation",
+}
+"""The part of PyTorch that does it."""
 Direction = Literal["", "forward", "backward"]
 Lines = tuple[Location | None, ...]
 

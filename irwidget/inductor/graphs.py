@@ -29,7 +29,9 @@ class Graphs:
         def pre_grad(original: Callable[..., Any]) -> Callable[..., Any]:
             def run(module: Any, inputs: Any) -> Any:
                 self._enter("pre_grad", module)
+                self._recorder.say("pre_grad")
                 made = original(module, inputs)
+                self._recorder.say("joint")
                 self._recorder.add_graph("pre-grad passes", "pre_grad", made)
                 return made
 
@@ -71,6 +73,7 @@ class Graphs:
                         return original(*args, **kwargs)
                     finally:
                         self._recorder.direction = ""
+                        self._recorder.say("joint")
 
                 return run
 
@@ -81,11 +84,13 @@ class Graphs:
                 outer = self._recorder.phase != "post_grad" or self._root is None
                 if outer:
                     self._enter("post_grad", module)
+                    self._recorder.say("post_grad")
                     self._recorder.add_graph("before post-grad passes", "post_grad", module)
                 original(module, *args, **kwargs)
                 if outer:
                     self._root = None
                     self._recorder.add_graph("post-grad passes", "post_grad", module)
+                    self._recorder.say("loops")
 
             return run
 

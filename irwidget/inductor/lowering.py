@@ -11,19 +11,19 @@ from irwidget import imports, private_torch
 from irwidget.errors import ExportError, ToolError, UsageError
 from irwidget.frontends.base import Given
 from irwidget.inductor import private
-from irwidget.inductor.data import PHASES, CapturedCompilation, InductorStage, Kernel, Phase
+from irwidget.inductor.data import DOES, PHASES, CapturedCompilation, InductorStage, Kernel, Phase
 from irwidget.inductor.options import TRITON, check_names, patches
 from irwidget.toolchain import budget, forked
 from irwidget.toolchain.run import Options
 from irwidget.trace import Diagnostic, Dump, Failure, Location, Scope, Step, Trace, dump
 
 STEPS: tuple[tuple[Step, tuple[Phase, ...]], ...] = (
-    (Step("torch.compile", "Dynamo", "Dynamo"), ("bytecode", "dynamo")),
-    (Step("torch.compile", "pre-grad passes", "pre-grad"), ("pre_grad",)),
-    (Step("torch.compile", "AOTAutograd", "AOTAutograd"), ("joint", "partition")),
-    (Step("torch.compile", "post-grad passes", "post-grad"), ("post_grad",)),
-    (Step("torch.compile", "lowering, fusion, schedule", "loop IR"), ("loops",)),
-    (Step("torch.compile", "code generation", "code"), ("code",)),
+    (Step("torch.compile", DOES["dynamo"], "Dynamo"), ("bytecode", "dynamo")),
+    (Step("torch.compile", DOES["pre_grad"], "pre-grad"), ("pre_grad",)),
+    (Step("torch.compile", DOES["joint"], "AOTAutograd"), ("joint", "partition")),
+    (Step("torch.compile", DOES["post_grad"], "post-grad"), ("post_grad",)),
+    (Step("torch.compile", DOES["loops"], "loop IR"), ("loops",)),
+    (Step("torch.compile", DOES["code"], "code"), ("code",)),
 )
 _STEP_OF = {phase: number for number, (_, phases) in enumerate(STEPS) for phase in phases}
 LAST: Mapping[str, Phase] = {

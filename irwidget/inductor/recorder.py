@@ -9,8 +9,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from irwidget import phases
 from irwidget.inductor import printing
 from irwidget.inductor.data import (
+    DOES,
     Direction,
     FusionRejection,
     InductorStage,
@@ -50,6 +52,10 @@ class Recorder:
         self.began = time.perf_counter()
         self.snapshots: dict[int, Any] | None = {} if snapshots else None
         """Copies of the FX graphs by the numbers of their stages, where they are to be executed."""
+
+    def say(self, phase: Phase) -> None:
+        """Tell who waits which phase begins."""
+        phases.entering(DOES[phase])
 
     def add(
         self,

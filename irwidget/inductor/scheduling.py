@@ -8,7 +8,7 @@ from typing import Any
 import sympy
 
 from irwidget.inductor import printing, private
-from irwidget.inductor.data import FusionRejection
+from irwidget.inductor.data import FusionRejection, Phase
 from irwidget.inductor.origins import Origins
 from irwidget.inductor.recorder import Recorder
 
@@ -43,13 +43,14 @@ class Scheduling:
 
             return run
 
-        def shows(name: str, where: int = 0, *, first: bool = False) -> Callable[..., Any]:
+        def shows(name: str, then: Phase, *, first: bool = False) -> Callable[..., Any]:
             def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
                 def run(*args: Any, **kwargs: Any) -> Any:
                     if first:
                         self._round = 0
                     answer = original(*args, **kwargs)
-                    self._recorder.add(name, "loops", printing.schedule(args[where]), "text")
+                    self._recorder.add(name, "loops", printing.schedule(args[0]), "text")
+                    self._recorder.say(then)
                     return answer
 
                 return run
@@ -94,13 +95,13 @@ class Scheduling:
         private.wrap("loop_text", _remembered)
         _remember_expressions()
         private.wrap("run_node", lowering)
-        private.wrap("log_ir_pre_fusion", shows("lowering to loops", first=True))
+        private.wrap("log_ir_pre_fusion", shows("lowering to loops", "loops", first=True))
         private.wrap("fuse_nodes_once", fusing)
         private.wrap("fuse_two_nodes", fused)
         private.wrap("merge_loops", changes("merge_loops"))
         private.wrap("combo_kernels", changes("create_combo_kernel_nodes"))
         private.wrap("reorder_for_peak_memory", reordered)
-        private.wrap("log_ir_post_fusion", shows("schedule"))
+        private.wrap("log_ir_post_fusion", shows("schedule", "code"))
 
     def _watch_refusals(self) -> None:
         why = private.get("why_no_fuse")

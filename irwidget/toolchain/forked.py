@@ -26,6 +26,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
+from irwidget import phases
 from irwidget.toolchain import budget, processes
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 _CHUNK = 1 << 20
-_LENGTH = struct.Struct("<Q")
+_HEAD = struct.Struct("<?Q")
+"""Before all that a copy sends: whether it is the answer, or the name of a phase, and how many bytes it has."""
 _GLANCE = 0.1
 """Seconds between looks for an interrupt: Python runs signal handlers only between its own instructions."""
 
@@ -195,12 +197,26 @@ def _serve(function: Callable[[], object], answers: int, lifeline: int, memory: 
         if torch := sys.modules.get("torch"):
             torch.set_num_threads(1)  # the threads of OpenMP's pool are not in the copy
         with os.fdopen(answers, "wb") as stream:
-            answer = _answer(function)
-            stream.write(_LENGTH.pack(len(answer)))
+            with phases.heard(_teller(stream)):
+                answer = _answer(function)
+            stream.write(_HEAD.pack(True, len(answer)))
             stream.write(answer)
         status = 0
     finally:
         os._exit(status)
+
+
+def _teller(stream: IO[bytes]) -> Callable[[str], None]:
+    """Tells the process that this is a copy of which phase begins."""
+    own = os.getpid()
+
+    def tell(phase: str) -> None:
+        if os.getpid() == own:  # and no process that the function has made
+            said = phase.encode()
+            stream.write(_HEAD.pack(False, len(said)) + said)
+            stream.flush()
+
+    return tell
 
 
 def _answer(function: Callable[[], object]) -> bytes:
@@ -238,12 +254,22 @@ def _of_bytes(data: torch.Tensor, dtype: torch.dtype, shape: torch.Size) -> torc
 
 
 def _read(child: int, results: int, deadline: float | None, stop: threading.Event | None = None) -> bytes:
-    """All that the copy sends; less when it has died. Raises TimedOut at the deadline, KeyboardInterrupt at `stop`.
+    """What the copy answers; nothing when it has died. The phases that it goes through are told on.
 
-    The end of the pipe says nothing: copies that other threads make meanwhile have it open, too.
+    Raises TimedOut at the deadline, KeyboardInterrupt at `stop`. The end of the pipe says nothing: copies that other
+    threads make meanwhile have it open, too.
     """
-    data = bytearray()
-    while len(data) < _LENGTH.size or len(data) < _LENGTH.size + _LENGTH.unpack_from(data)[0]:
+    data, told = bytearray(), False
+    while True:
+        while len(data) >= _HEAD.size and len(data) >= (end := _HEAD.size + _HEAD.unpack_from(data)[1]):
+            said = bytes(memoryview(data)[_HEAD.size : end])
+            if _HEAD.unpack_from(data)[0]:
+                if told:
+                    phases.entering(whole.doing if (whole := budget.current()) else "")
+                return said
+            phases.entering(said.decode())
+            told = True
+            del data[:end]
         left = _GLANCE if deadline is None else min(_GLANCE, deadline - time.monotonic())
         if left <= 0:
             raise TimedOut
@@ -258,4 +284,3 @@ def _read(child: int, results: int, deadline: float | None, stop: threading.Even
                 continue
         if gone:
             return b""
-    return bytes(memoryview(data)[_LENGTH.size :])

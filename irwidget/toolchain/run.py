@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from irwidget import phases
 from irwidget.errors import IRWidgetError
 from irwidget.lazy import cached_property
 from irwidget.toolchain import budget, client, events
@@ -289,6 +290,7 @@ class _Execution:
                 self.begun[-1].ended = event
                 self.said += event.said
             case events.Finished() | events.Failed():
+                phases.entering(phases.TEXTS)
                 self.outcome = event
                 self.read = self.read or False
             case events.Lost():

@@ -32,7 +32,7 @@ class ProgressBar(base.BundledView):
     def take(self, course: Course, now: float) -> None:
         """Show where a lowering is. The page counts the seconds on from here, and hears of what changes."""
         self._line = course.line(now)
-        known = (course.name, course.began, len(course.phases), course.passes, course.now)
+        known = (course.name, course.began, course.phase and course.phase.name, course.passes, course.now)
         if known != self._known:
             self._known, self.state = known, _plain(course, now)
 
@@ -65,5 +65,4 @@ def _plain(course: Course, now: float) -> dict[str, Any]:
 
 
 def _phase(one: Phase, now: float) -> dict[str, Any]:
-    over = one.seconds is not None
-    return {"name": one.name, "seconds": one.seconds if over else now - one.began, "over": over}
+    return {"name": one.name, "seconds": one.seconds(now), "over": one.began is None}

@@ -9,6 +9,7 @@ import psutil
 import pytest
 import torch
 
+from irwidget import phases
 from irwidget.errors import PassError
 from irwidget.toolchain import forked
 from irwidget.trace import Diagnostic
@@ -39,6 +40,21 @@ def test_tensors_of_every_dtype_come_back(kind):
         got = forked.call(lambda sent=sent: sent)
         assert (got.dtype, got.shape) == (sent.dtype, sent.shape)
         assert got.to(torch.float32).tolist() == sent.to(torch.float32).tolist()
+
+
+def test_the_phases_of_a_copy_are_heard_here():
+    heard: list[str] = []
+
+    def work():
+        phases.entering("first")
+        one = forked.call(lambda: phases.entering("of a copy's copy") or 1)
+        phases.entering("second")
+        return one + 1
+
+    with phases.heard(heard.append):
+        assert forked.call(work) == 2
+        assert forked.call(lambda: 1) == 1
+    assert heard == ["first", "of a copy's copy", "", "second", ""]
 
 
 def test_errors_come_back_by_value_or_as_text():

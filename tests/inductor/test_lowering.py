@@ -2,13 +2,16 @@
 
 import os
 import re
+from itertools import groupby
 
 import pytest
 import torch
 
 import irwidget
+from irwidget import phases
 from irwidget.errors import PassError, UsageError
 from irwidget.inductor import capture, private
+from irwidget.inductor.data import DOES
 from irwidget.toolchain import forked
 from tests.inductor import programs
 from tests.inductor.programs import line
@@ -51,6 +54,15 @@ def test_every_stage_has_its_dumps_in_order(on_gpu):
     assert "dynamo" in on_gpu["dynamo_fx"].dumps[-1].name
     assert on_gpu["inductor_fx"].dumps[-1].name == "post-grad passes"
     assert on_gpu["inductor_loop_ir"].text.startswith("op0: ExternKernelSchedulerNode")
+
+
+def test_the_parts_of_pytorch_say_when_they_begin():
+    heard: list[str] = []
+    with phases.heard(heard.append):
+        irwidget.lower(torch.nn.ReLU(), torch.ones(4), to="inductor_python")
+    said = [one for one, _ in groupby(heard) if one in DOES.values()]
+    ends = ["AOTAutograd", "Dynamo"]
+    assert said == ["Dynamo", "pre-grad passes", "AOTAutograd", *list(dict.fromkeys(DOES.values()))[3:], *ends]
 
 
 def test_the_graph_is_on_the_gpu(on_gpu):

@@ -68,12 +68,12 @@ class ProgressView implements View {
     this.clock.textContent = `${name ? `${name}: ` : ""}${clock(all)}${last ? `, last time ${clock(last.seconds)}` : ""}`;
     if (last && all < last.seconds) this.bar.value = all / last.seconds;
     else this.bar.removeAttribute("value");
-    const drawn = phases.map((phase, i) => {
+    const drawn = phases.map((phase) => {
       const what =
         phase.name === "passes"
           ? `${passes}${last && last.passes >= passes ? ` of ${last.passes}` : ""} passes`
           : phase.name;
-      const time = clock(phase.over || i < phases.length - 1 ? phase.seconds : phase.seconds + more);
+      const time = clock(phase.over ? phase.seconds : phase.seconds + more);
       return h(
         "li",
         { "data-over": phase.over, "aria-current": phase.over ? undefined : "step" },
