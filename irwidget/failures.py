@@ -96,7 +96,7 @@ def error_of(lowering: Held) -> IRWidgetError:
         error = UsageError(message)
     elif failure.kind == "unsupported":
         error = UnsupportedError(message)
-    elif failure.kind == "tool":
+    elif failure.kind in ("tool", "interrupt"):
         error = ToolError(message, tool=failure.tool, pass_name=failure.pass_name, reproducer=failure.reproducer)
     else:
         error = PassError(

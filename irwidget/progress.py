@@ -9,7 +9,7 @@ import time
 from collections.abc import Hashable
 from typing import Any
 
-from irwidget import phases
+from irwidget import phases, private_ipython
 from irwidget.course import Course, Took
 from irwidget.toolchain.events import PassStarted
 from irwidget.trace import Step
@@ -31,6 +31,8 @@ class ProgressLine:
         self._enabled = enabled
         self.course = Course("", time.monotonic())
         self._key: Hashable = None
+        self._latest: Hashable = None
+        """The key of the last lowering that came to its end and is not shown yet."""
         self._thread = threading.get_ident()
         self._done = threading.Event()
         self._over = threading.Lock()
@@ -45,21 +47,24 @@ class ProgressLine:
     def begin(self, name: str, key: Hashable = None) -> None:
         """A lowering begins; `key`: what tells it from others, to know it again."""
         self.finish()
-        self._key = key
+        self._key, self._latest = key, None
         self.course = Course(name, time.monotonic(), _took.get(key))
 
     def finish(self) -> None:
         """The lowering that has begun came to its end: how long it took is what is said the next time."""
         if self._key is not None:
-            _took.pop(self._key, None)
-            _took[self._key] = self.course.took(time.monotonic())
-            while len(_took) > _MOST:
-                del _took[next(iter(_took))]
-        self._key = None
+            self._remember(self._key)
+            self._key, self._latest = None, self._key
+
+    def _remember(self, key: Hashable) -> None:
+        _took.pop(key, None)
+        _took[key] = self.course.took(time.monotonic())
+        while len(_took) > _MOST:
+            del _took[next(iter(_took))]
 
     def fail(self) -> None:
         """It did not come to its end, and says nothing of the next."""
-        self._key = None
+        self._key = self._latest = None
 
     def say(self, what: str) -> None:
         """A phase begins."""
@@ -98,16 +103,24 @@ class ProgressLine:
     def show(self, result: Any, *, again: bool = False) -> None:
         """Display the result where the progress was: the cell has the same outputs however long it took.
 
-        `again`: what is shown next takes its place.
+        `again`: what is shown next takes its place. The progress stays while the result is made ready, which may wait
+        for texts.
         """
         from IPython.display import display
 
         self.finish()
+        show: dict[str, Any] = {}
+        if shell := private_ipython.running():
+            result, metadata = shell.display_formatter.format(result)
+            show = {"metadata": metadata, "raw": True}
+        if self._latest is not None:
+            self._remember(self._latest)
+        self._latest = None
         self._end()
         if self._handle:
-            self._handle.update(result)
+            self._handle.update(result, **show)
         else:
-            self._handle = display(result, display_id=True) if again else display(result)
+            self._handle = display(result, **show, **({"display_id": True} if again else {}))
         self._close()
         self._shown = again
         if not again:

@@ -68,6 +68,8 @@ class Job:
         """Whether no other source had used the worker's memory."""
         self.fresh = False
         """Whether it wants to be alone."""
+        self.gives_way = False
+        """Whether others go first, also where it runs already: it is begun anew after them."""
         self._pid = os.getpid()
         self._lane: _Lane | None = None
 
@@ -143,7 +145,17 @@ class _Lane:
     def take(self, job: Job) -> None:
         job._lane, self._leaves = self, False  # pyright: ignore[reportPrivateUsage]
         self.waiting.append(job)
+        if self.running is not None and self.running.gives_way and not job.gives_way:
+            self._put_off(self.running)
         self.go_on()
+
+    def _put_off(self, job: Job) -> None:
+        """Have the job that runs wait for those that do not give way."""
+        self.running = None
+        job.sent, job.began = None, False
+        job.attempts -= 1
+        self.waiting.appendleft(job)
+        self.end("was ended")
 
     def drop(self, job: Job) -> None:
         if job in self.waiting:
@@ -161,7 +173,7 @@ class _Lane:
         """Give the worker its next job, and have a worker for it."""
         if self.running is not None or not self.waiting or self._desk.closed:
             return None
-        job = self.waiting[0]
+        job = next((one for one in self.waiting if not one.gives_way), self.waiting[0])
         key = job.request.key if isinstance(job.request, events.Request) else ""
         if job.fresh and self.worker is not None and self._keys - {key}:
             return self.end("was ended")
@@ -172,7 +184,7 @@ class _Lane:
             job.events.put(WorkerDied(f"could not be started ({type(error).__name__}: {error})"))
             return self.go_on()
         number = next(self._numbers)
-        self.waiting.popleft()
+        self.waiting.remove(job)
         self._jobs[number] = self.running = job
         job.alone = not self._keys - {key}
         self._keys |= {key} - {""}

@@ -139,7 +139,7 @@ class Found:
 class Failed:
     """The lowering stopped; what was printed before stays."""
 
-    kind: Literal["usage", "pass", "tool", "unsupported"]
+    kind: Literal["usage", "pass", "tool", "unsupported", "interrupt"]
     message: str
     pass_name: str = ""
     tool: str = ""

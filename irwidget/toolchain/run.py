@@ -143,12 +143,14 @@ class Source:
         whole.everything = True
         return whole
 
-    def stream(self, request: events.Request, options: Options, *, fresh: bool = False) -> Stream:
-        """The request as a stream that has not begun; `fresh`: in a worker that has done nothing else."""
+    def stream(self, request: events.Request, options: Options, *, fresh: bool = False, again: bool = False) -> Stream:
+        """The request as a stream that has not begun; `fresh`: in a worker that has done nothing else; `again`: for the
+        texts of what has run, which gives way to what has not.
+        """
         if not options.isolate:
             return Local(request, self._session)
         job = client.Job(request, options.memory, options.side, options.folders)
-        job.fresh = fresh
+        job.fresh, job.gives_way = fresh, again
         return job
 
 
@@ -210,7 +212,8 @@ class _Execution:
             self.outcome = self._failed("timed out", self.budget.limit + self._silent(stream))
         except KeyboardInterrupt:
             stream.cancel()
-            self.outcome = self._failed("was interrupted", f"by you, after {self.budget.spent:.0f} s")
+            failed = self._failed("was interrupted", f"by you, after {self.budget.spent:.0f} s")
+            self.outcome = replace(failed, kind="interrupt")
             raise Interrupted(self._trace(stream)) from None
         except BaseException:
             stream.cancel()
@@ -363,7 +366,7 @@ class _Execution:
         return StreamedTexts(
             stream,
             count,
-            again=lambda: self.source.stream(request, self.options),
+            again=lambda: self.source.stream(request, self.options, again=True),
             offset=offset,
             before=self.before,
             seconds=self.options.timeout,

@@ -135,7 +135,7 @@ class Failure:
     pass_name: str
     message: str
     diagnostics: tuple[Diagnostic, ...] = ()
-    kind: Literal["usage", "pass", "tool", "unsupported"] = "pass"
+    kind: Literal["usage", "pass", "tool", "unsupported", "interrupt"] = "pass"
     tool: str = ""
     reproducer: str = ""
     """A shell command that shows the failure again."""

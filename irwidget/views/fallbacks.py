@@ -6,7 +6,7 @@ there is very much text, they leave out what would need all dumps, because the v
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
@@ -31,39 +31,59 @@ MOST_TITLES = 200
 TEXT_LINES = 60
 HTML_LINES = 200
 REMARKS = 8
+ABSENT = "Not compared: the texts had not come when this was written"
 
 
 def is_large(trace: Trace) -> bool:
-    """Whether the fallbacks of a trace show only its list of passes."""
+    """Whether a trace is too much text for the fallbacks."""
     if not trace.dumps or (text_of(trace.dumps[-1]) or "").count("\n") > LARGE:
         return True
     return letters([trace], LETTERS) > LETTERS
 
 
-def text(traces: Sequence[Trace]) -> str:
-    """The passes as a table, and the last change as a unified diff of at most 60 lines."""
-    rooms = _rooms(traces)
-    told = [_text(trace, room, remarks) for trace, room, remarks in zip(traces, rooms, _remarks(traces), strict=False)]
-    left = [f"... {len(traces) - len(told)} more lowerings"] if len(told) < len(traces) else []
-    return "\n\n".join([*told, *left])
+def is_awaited(trace: Trace) -> bool:
+    """Whether the texts of a trace are waited for: not those of an interrupted run, which are made again."""
+    interrupted = trace.failure is not None and trace.failure.kind == "interrupt"
+    return not interrupted or all(dump.ready for dump in trace.dumps)
 
 
-def html(traces: Sequence[Trace]) -> str:
+def _in_full(trace: Trace) -> bool:
+    """Whether the fallbacks of a trace show more than its list of passes."""
+    return is_awaited(trace) and not is_large(trace)
+
+
+def text(traces: Sequence[Trace], *, listed: bool = False) -> str:
+    """The passes as a table, and the last change as a unified diff of at most 60 lines.
+
+    `listed`: only the list of passes, which needs no text.
+    """
+    told, left = _told(traces, _text, listed)
+    return "\n\n".join([*told, *([left] if left else [])])
+
+
+def html(traces: Sequence[Trace], *, listed: bool = False) -> str:
     """The same as HTML that reads well without styles and scripts; the diff has at most 200 lines."""
-    rooms = _rooms(traces)
-    told = [_html(trace, room, remarks) for trace, room, remarks in zip(traces, rooms, _remarks(traces), strict=False)]
-    left = [tag("p", f"... {len(traces) - len(told)} more lowerings")] if len(told) < len(traces) else []
-    return "\n".join([*told, *left])
+    told, left = _told(traces, _html, listed)
+    return "\n".join([*told, *([tag("p", left)] if left else [])])
 
 
-def _remarks(traces: Sequence[Trace]) -> Iterator[list[str]]:
+def _told(
+    traces: Sequence[Trace], tell: Callable[[Trace, int | None, Sequence[str]], str], listed: bool
+) -> tuple[list[str], str]:
+    """What there is to tell of each lowering, and how many have no room."""
+    rooms, remarks = _rooms(traces, listed), _remarks(traces, listed)
+    told = [tell(trace, room, said) for trace, room, said in zip(traces, rooms, remarks, strict=False)]
+    return told, f"... {len(traces) - len(told)} more lowerings" if len(told) < len(traces) else ""
+
+
+def _remarks(traces: Sequence[Trace], listed: bool) -> Iterator[list[str]]:
     """Of each what there is to say though it did not fail: what was left out, or not checked and why. Each once."""
     seen: set[str] = set()
     for trace in traces:
         said = (f"{one.severity}: {one.message}" for one in trace.diagnostics if one.severity in ("remark", "warning"))
         new = [one for one in dict.fromkeys(said) if one not in seen]
         seen |= set(new)
-        yield capped(new, REMARKS)
+        yield [*([ABSENT] if listed or not is_awaited(trace) else []), *capped(new, REMARKS)]
 
 
 def _too_much(traces: Sequence[Trace]) -> bool:
@@ -71,16 +91,16 @@ def _too_much(traces: Sequence[Trace]) -> bool:
     return len(traces) > 1 and letters(traces, _ALL_LETTERS) > _ALL_LETTERS
 
 
-def _rooms(traces: Sequence[Trace]) -> list[int | None]:
+def _rooms(traces: Sequence[Trace], listed: bool) -> list[int | None]:
     """For each lowering the passes that its list has room for; None where all there is to say is said.
 
     Those for which there is no more room, not even for titles, are left out.
     """
-    all_large = _too_much(traces)
+    all_listed = listed or _too_much(traces)
     rooms: list[int | None] = []
     left, titles = MOST_ROWS, MOST_TITLES
     for trace in traces:
-        if not (all_large or is_large(trace)):
+        if not all_listed and _in_full(trace):
             rooms.append(None)
         elif left:
             rooms.append(left)

@@ -114,6 +114,8 @@ class PassDiff(base.BundledView):
         """All of it, packed; empty until then."""
         self._before = b""
         """What the cell showed before, packed."""
+        self._waits = True
+        """Whether what a notebook keeps may wait for texts; an interrupt ends that."""
         editable = len(lowerings) == len(traces) and all(hasattr(one, "edit") for one in lowerings)
         self._experimenting = Experiments(self, lowerings if editable else ())
         self._reducing = Reductions(self, self._experimenting.shown)
@@ -302,6 +304,8 @@ class PassDiff(base.BundledView):
             threading.Thread(target=self._fill, args=(packer, chosen), daemon=True).start()
 
     def saved(self) -> list[dict[str, Any]]:
+        if not self._waits or not all(map(fallbacks.is_awaited, self.traces)):
+            raise base.Omitted("The texts of this lowering had not come when it was shown")
         if any(map(fallbacks.is_large, self.traces)):
             raise base.Omitted(f"The notebook keeps lowerings of up to {fallbacks.LARGE:,} lines")
         state = {name: getattr(self, name) for name in _plain()}
@@ -414,7 +418,11 @@ class PassDiff(base.BundledView):
         return f"<PassDiff {shown or 'closed: its cell has run again'}>"
 
     def fallbacks(self) -> tuple[str, str]:
-        return fallbacks.html(self.traces), fallbacks.text(self.traces)
+        try:
+            return fallbacks.html(self.traces), fallbacks.text(self.traces)
+        except KeyboardInterrupt:  # no more waiting for texts: the view shows them as they come
+            self._waits = False
+        return fallbacks.html(self.traces, listed=True), fallbacks.text(self.traces, listed=True)
 
 
 def untouched() -> dict[str, Any]:

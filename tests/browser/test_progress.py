@@ -32,3 +32,22 @@ def test_progress_says_what_goes_on_and_stops_during_the_export(open_notebook):
     page.wait_for_function("!document.querySelector('.irw-progress')")
     assert evaluate(page, "wait") == "90"  # the kernel lives
     assert "ended without a result" in last.inner_text()
+
+
+def test_stopped_in_a_pass_the_view_comes_before_the_texts(open_notebook, tmp_path):
+    """The worker was ended, and makes them again: nobody waits for that."""
+    runs, on = tmp_path / "runs", tmp_path / "on"
+    waits = f"sh -c 'test -e {runs} && while ! test -e {on}; do sleep 0.1; done; touch {runs}; cat'"
+    notebook = open_notebook(
+        "%load_ext irwidget\ntext = 'func.func @f(%x: f32) -> f32 {\\n  return %x : f32\\n}\\n'",
+        f"""%lower text --to raw_ir --pipeline "user-tool {waits} | user-tool sleep 60" """,
+    )
+    notebook.run_all()
+    cell = notebook.page.locator(".jp-Cell").nth(1)
+    cell.locator(".irw-running", has_text="sleep").wait_for(timeout=90_000)
+    cell.get_by_role("button", name="Stop").click()
+    cell.locator(".irw-list", has_text="not here yet").wait_for(timeout=90_000)
+    assert "Not compared: the texts had not come when this was written" in notebook.save()
+    on.touch()
+    cell.locator(".irw-pane", has_text="func.func @f").first.wait_for(timeout=90_000)
+    assert "not here yet" not in cell.inner_text()

@@ -1,6 +1,8 @@
 """%%lower and %lower in a real IPython shell."""
 
 import io
+import threading
+import time
 from contextlib import redirect_stdout
 
 import pytest
@@ -9,6 +11,7 @@ from IPython.terminal.interactiveshell import TerminalInteractiveShell
 
 import irwidget
 from irwidget.course import PASSES, Course
+from irwidget.phases import TEXTS
 from irwidget.progress import ProgressLine
 
 NET = """
@@ -220,13 +223,49 @@ def test_the_course_of_a_lowering_has_phases_passes_and_the_time_before():
     assert course.line(103.5) == "Net · 4 s"
     course.begin_pass("canonicalize", "mlir-opt", 104.0)
     course.begin_pass("cse", "mlir-opt", 105.0)
-    assert [(one.name, one.seconds) for one in course.phases] == [
-        ("torch.export", 2.0), ("torch-mlir's importer", 1.0), (PASSES, None),
+    assert [(one.name, one.seconds(107.0), one.began) for one in course.phases] == [
+        ("torch.export", 2.0, None), ("torch-mlir's importer", 1.0, None), (PASSES, 3.0, 104.0),
     ]  # fmt: skip
     assert course.line(135.0) == "Net · mlir-opt · pass 2 cse for 30 s · 35 s"
     again = Course("Net", 0.0, course.took(106.0))
     again.begin_pass("canonicalize", "mlir-opt", 1.0)
     assert again.line(2.0) == "Net · mlir-opt · pass 1 of 2 canonicalize for 1 s · 2 s, last time 6.0 s"
+
+
+def test_a_phase_that_goes_on_after_another_is_one_phase():
+    course = Course("Net", 0.0)
+    for second, name in enumerate(("Dynamo", "AOTAutograd", "Dynamo", "", "AOTAutograd")):
+        course.enter(name, float(second))
+    course.enter("blink", 7.0)
+    course.enter("AOTAutograd", 7.0001)
+    assert [(one.name, round(one.seconds(8.0), 3)) for one in course.phases] == [("Dynamo", 2.0), ("AOTAutograd", 5.0)]
+    assert course.phase is course.phases[1]
+    assert course.line(8.0) == "Net · AOTAutograd · 8 s"
+
+
+def test_a_result_that_waits_for_texts_can_be_told_to_stop(shell, capsys):
+    told: list[bool] = []
+
+    class Waits:
+        def _repr_mimebundle_(self, **_):
+            try:
+                threading.Thread(target=lambda: told.append(line.stop())).start()
+                time.sleep(10)
+            except KeyboardInterrupt:
+                return {"text/plain": "stopped"}
+            return {"text/plain": "waited"}
+
+    with ProgressLine(enabled=False) as line:
+        line.begin("Net", "waits")
+        time.sleep(0.01)
+        line.finish()
+        before = line.course.took(time.monotonic()).seconds
+        line.show(Waits())
+        assert not line.stop()
+    assert (capsys.readouterr().out, told) == ("stopped\n", [True])
+    line.begin("Net", "waits")
+    assert line.course.last is not None
+    assert line.course.last.seconds > before  # with the time until it was shown
 
 
 def test_a_command_that_prints_its_passes_is_one_phase():
@@ -258,5 +297,5 @@ def test_a_lowering_says_its_phases(shell):
     names = [
         one.name for one in line.course.phases if not one.name.startswith("the import of")
     ]  # where that is still on
-    assert names == ["torch.export", "torch-mlir's importer", PASSES]
+    assert names == ["torch.export", "torch-mlir's importer", PASSES, TEXTS]
     assert line.course.passes > 1

@@ -94,6 +94,31 @@ def test_an_interrupt_ends_the_job_and_nobody_elses(pool, mlp):
     assert queued.result(60).failure is None
 
 
+def test_texts_that_are_made_again_let_others_go_first(pool, tmp_path):
+    runs = tmp_path / "runs"
+    runs.write_text("0\n")
+    tool = f"sh -c 'n=$(cat {runs}); echo $((n + 1)) > {runs}; test $n != 1 || sleep 60; cat'"
+    pipeline = irwidget.Pipeline(TEXT, to="raw_ir", pipeline=f"user-tool {tool} | user-tool sleep 60")
+
+    def wait(number):
+        until = time.monotonic() + 20
+        while runs.read_text() != f"{number}\n":
+            assert time.monotonic() < until
+            time.sleep(0.01)
+
+    pipeline.start()
+    wait(1)
+    _began()
+    pipeline.stop()
+    with pytest.raises(irwidget.LoweringInterrupted) as stop:
+        pipeline.wait(10)
+    text = pool.submit(lambda: stop.value.lowering.dumps[1].text)
+    wait(2)
+    assert _raw("mlir-opt --canonicalize", timeout=20).failure is None
+    assert text.result(30) == _raw("user-tool cat").dumps[1].text
+    assert runs.read_text() == "3\n"
+
+
 def test_another_memory_limit_has_another_worker(pool, mlp):
     slow = pool.submit(_raw, "user-tool sh -c 'sleep 2; cat'")
     _began()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from html.parser import HTMLParser
 
 import pytest
@@ -10,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irwidget import views
+from irwidget.errors import ToolError
 from irwidget.trace import Dump, Failure, Scope, Step, Trace, dump
 from irwidget.views import fallbacks
+from irwidget.views.base import Omitted
 from irwidget.views.diff import by_line
 from tests.late import late_dump
 from tests.views.lowerings import lower
@@ -38,6 +41,32 @@ def test_a_text_that_is_here_ahead_of_its_dump_counts_for_the_last_change():
     ahead = late_dump("cse", never, known="cse")
     assert views.html([Trace("t", (*before, ahead))]) == views.html([Trace("t", (*before, last))])
     assert "+++ 2 cse" in views.text([Trace("t", (*before, ahead))])
+
+
+def test_texts_of_an_interrupted_run_are_not_waited_for():
+    def never():
+        raise AssertionError("waited for")
+
+    def interrupted():
+        if threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+        raise ToolError("gone", tool="worker")
+
+    def made(load, kind):
+        dumps = (dump("input", "one", step=-1), late_dump("cse", load))
+        return Trace("t", dumps, (Step("mlir-opt", "--cse"),), failure=Failure(0, "inline", "was it", kind=kind))
+
+    listed = (
+        "t: 1 pass\nNot compared: the texts had not come when this was written\n"
+        "#  pass   gone  new\n0  input\n1  cse\n\nerror: inline failed: was it"
+    )
+    assert views.text([made(never, "interrupt")]) == listed
+    view = views.PassDiff([made(interrupted, "tool")])
+    html, text = view.fallbacks()
+    assert text == listed
+    assert re.findall(r"<p>(.*?)</p>", html)[1] == fallbacks.ABSENT
+    with pytest.raises(Omitted, match="The texts of this lowering had not come when it was shown"):
+        view.saved()
 
 
 def test_the_text_lists_the_passes_and_the_last_change(trace):
