@@ -14,7 +14,7 @@ from irwidget import imports, options, pipelines, planning, reduction, refusals,
 from irwidget.checking import check as checking
 from irwidget.errors import IRWidgetError, LoweringInterrupted, UsageError
 from irwidget.failures import finished, first_of, interrupted, keeping, limited
-from irwidget.frontends import base
+from irwidget.frontends import base, places
 from irwidget.frontends.base import Begun, FrontEnd, Given, Made
 from irwidget.options import LowerOptions
 from irwidget.registry import Target
@@ -168,7 +168,8 @@ class Start:
         return routes.share(group, self._wanted or group, self.given.options)
 
     def _made(self, made: Made, begun: Begun, target: Target, how: Options) -> Lowering:
-        lowering = Lowering(made.trace, made.results)
+        sources = {file: places.as_written(file, text) for file, text in made.trace.sources.items()}
+        lowering = Lowering(replace(made.trace, sources=sources), made.results)
         lowering.origin = Origin(
             replace(how, progress=None, stop=None),
             lambda trace, options, source: begun.verdict(target, trace, options, source),

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -28,6 +29,13 @@ def cell_of(file: str) -> str:
     shell = running()
     named = shell.compile.format_code_name(file) if shell else None
     return str(named[1]) if named else ""
+
+
+def raw_cell(file: str) -> str:
+    """What the user wrote in the cell whose code has a file name, magics and all; empty where that is not known."""
+    number = re.search(r"\[(\d+)\]", cell_of(file))
+    written = running().history_manager.input_hist_raw if number else []
+    return str(written[int(number[1])]) if number and int(number[1]) < len(written) else ""
 
 
 def handles_exceptions(shell: Any) -> bool:

@@ -28,6 +28,13 @@ def quote(place: Location) -> str:
     return f"  at {describe(place)}" + (f": {code}" if code else "")
 
 
+def as_written(file: str, text: str) -> str:
+    """The text of a cell with its magics as the user wrote them, which IPython has made Python of, line by line."""
+    raw, lines = private_ipython.raw_cell(file).rstrip().split("\n"), text.rstrip().split("\n")
+    same = len(raw) == len(lines) and all(a == b or "get_ipython()." in b for a, b in zip(raw, lines, strict=True))
+    return "\n".join(raw) + "\n" if same else text
+
+
 def describe(place: Location) -> str:
     """`In[3] line 7` for a notebook's cell, `model.py:7` for a file."""
     cell = private_ipython.cell_of(place.file)

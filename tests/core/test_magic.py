@@ -299,3 +299,19 @@ def test_a_lowering_says_its_phases(shell):
     ]  # where that is still on
     assert names == ["torch.export", "torch-mlir's importer", PASSES, TEXTS]
     assert line.course.passes > 1
+
+
+@pytest.mark.parametrize(
+    ("first", "shown"),
+    [("%precision 3", "%precision 3"), ("y = %env HOME", "y = %env HOME"), ("!true \\\n  or so", None)],
+)
+def test_the_source_of_a_lowering_is_the_cell_as_it_was_written(shell, first, shown):
+    cell = f"{first}\nimport torch, irwidget\ndef double(x):\n    return x + x\n"
+    shell.run_cell(cell + "low = irwidget.lower(double, torch.ones(2), to='torch_mlir')", store_history=True)
+    (text,) = shell.user_ns["low"].trace.sources.values()
+    if shown is None:  # lines that IPython has joined: the numbers are those of what ran
+        assert text.startswith("get_ipython().system('true    or so')\nimport torch")
+    else:
+        assert text == cell + "low = irwidget.lower(double, torch.ones(2), to='torch_mlir')\n"
+    numbered = [place for place in shell.user_ns["low"].dumps[0].locations if place]
+    assert "x + x" in text.split("\n")[numbered[0].line - 1]

@@ -204,6 +204,10 @@ def test_ipythons_shell_gives_what_is_read_of_it(shell):
     assert private_ipython.cell_of("model.py") == ""
     name = shell.compile.cache("1", 7)
     assert re.fullmatch(r"(In|Cell In) ?\[\d+\]", f"{private_ipython.cell_of(name)}".replace("Cell ", ""))
+    assert private_ipython.raw_cell("model.py") == private_ipython.raw_cell(name) == ""
+    shell.run_cell("%who\n", store_history=True)
+    ran = shell.compile.cache("1", 1)
+    assert private_ipython.raw_cell(ran) == "%who"
     assert not private_ipython.handles_exceptions(shell)
     shell.set_custom_exc((ValueError,), lambda *_: None)
     assert private_ipython.handles_exceptions(shell)
