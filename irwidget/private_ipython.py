@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 
@@ -36,6 +37,26 @@ def raw_cell(file: str) -> str:
     number = re.search(r"\[(\d+)\]", cell_of(file))
     written = running().history_manager.input_hist_raw if number else []
     return str(written[int(number[1])]) if number and int(number[1]) < len(written) else ""
+
+
+@contextlib.contextmanager
+def numbered(shell: Any, source: str) -> Generator[None]:
+    """Have the code of a cell that its magic runs be called by the number of that cell.
+
+    IPython counts on before it runs a cell, and calls what runs inside by the number of the next. The first line of
+    `source` stands for the magic's. Nothing happens for other shells, and in a cell that is in no history.
+    """
+    compiler: Any = getattr(shell, "compile", None)
+    written: list[str] = shell.history_manager.input_hist_raw if compiler else []
+    if not compiler or not written or source.partition("\n")[2].strip() not in written[-1]:
+        yield
+        return
+    cache = compiler.cache
+    compiler.cache = lambda code, _=0, **kept: cache(code, len(written) - 1, **kept)
+    try:
+        yield
+    finally:
+        del compiler.cache
 
 
 def handles_exceptions(shell: Any) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from irwidget import private_ipython
 from irwidget.errors import IRWidgetError, UsageError
 from irwidget.registry import Target
 
@@ -83,7 +84,8 @@ class NotebookCell:
 
     def run(self) -> None:
         """Run it. Raises AlreadyShown for an error of the user's own."""
-        ran = self.shell.run_cell(self.source, store_history=False)
+        with private_ipython.numbered(self.shell, self.source):
+            ran = self.shell.run_cell(self.source, store_history=False)
         if not ran.success:
             raise AlreadyShown from ran.error_in_exec
 

@@ -1,6 +1,7 @@
 """%%lower and %lower in a real IPython shell."""
 
 import io
+import re
 import threading
 import time
 from contextlib import redirect_stdout
@@ -315,3 +316,23 @@ def test_the_source_of_a_lowering_is_the_cell_as_it_was_written(shell, first, sh
         assert text == cell + "low = irwidget.lower(double, torch.ones(2), to='torch_mlir')\n"
     numbered = [place for place in shell.user_ns["low"].dumps[0].locations if place]
     assert "x + x" in text.split("\n")[numbered[0].line - 1]
+
+
+def test_the_source_of_a_cell_with_the_magic_is_the_cell_as_it_was_written(shell):
+    cell = "%%lower --to torch_mlir --text\nimport torch\ndef double(x):\n    return x + x\ndouble(torch.ones(2))\n"
+    shell.run_cell(cell, store_history=True)
+    assert list(shell.user_ns["_lowering"].trace.sources.values()) == [cell]
+
+
+@pytest.mark.parametrize("first", ["%%lower --to torch_mlir", "%%lower --to triton_ir"])
+def test_an_error_in_a_cell_is_of_the_cell_that_the_user_ran(shell, capsys, first):
+    """IPython has counted on before: what a magic runs was called by the number of the next cell."""
+    shell.run_cell("1", store_history=True)
+    number = shell.execution_count
+    shell.run_cell(f"{first}\nimport torch\nx = torch.ones(2)\n1 / 0", store_history=True)
+    said = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
+    assert re.findall(r"In ?\[(\d+)\], line (\d+)", said) == [(str(number), "4")]
+    assert shell.execution_count == number + 1
+    shell.run_cell("2 / 0", store_history=True)
+    said = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
+    assert re.findall(r"In ?\[(\d+)\], line (\d+)", said) == [(str(number + 1), "1")]

@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 
+from irwidget import private_ipython
 from irwidget.errors import IRWidgetError, UsageError
 from irwidget.frontends.triton import device, failures, gpu
 from irwidget.frontends.triton.autotuning import tune, tune_on_gpu
@@ -132,7 +133,8 @@ def run_cell(
         with recording(
             arch, seconds=seconds, memory=memory, values=values, interpret=interpret, elsewhere=elsewhere
         ) as launches:
-            with _silent(shell), replaced(shell, "showtraceback", show_their_own):
+            named = private_ipython.numbered(shell, source)
+            with _silent(shell), replaced(shell, "showtraceback", show_their_own), named:
                 ran = shell.run_cell(source, store_history=False)
             launches.failed = not ran.success
             if ran.error_in_exec is not None and failures.is_explained(ran.error_in_exec):
