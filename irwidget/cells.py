@@ -11,6 +11,7 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 from irwidget import arguments, options
+from irwidget.frontends import closing
 from irwidget.frontends.cell import AlreadyShown, Candidate, NotebookCell, Shell
 from irwidget.frontends.pairing import collected, explore, find
 from irwidget.registry import Target, frontends
@@ -60,13 +61,14 @@ def candidates(
     for front_end in {target.front_end: _front_end(target) for target in targets}.values():
         if (found := front_end.candidates(asked)) is not None:
             return found
-    with _explore(shell.user_ns), collected(asked.source) as pairs:
+    with _explore(shell.user_ns), collected(asked.source) as pairs, closing.noted(shell) as last:
         try:
             asked.run()
         except AlreadyShown as shown:  # what it had come to is lowered, as launches before an error are
             if not pairs or isinstance(shown.__cause__, KeyboardInterrupt):
                 raise
-    return pairs or find(cell, shell.user_ns, model=parsed.model, inputs=arguments.split(parsed.inputs) or None)
+    inputs = arguments.split(parsed.inputs) or None
+    return pairs or find(cell, shell.user_ns, model=parsed.model, inputs=inputs, calls=last.calls)
 
 
 def unrefused(found: Sequence[Candidate]) -> Sequence[Candidate]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import os
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from irwidget.errors import UsageError, near
+from irwidget.frontends.cell import transformed
 from irwidget.toolchain.language import binary
 
 
@@ -36,6 +38,7 @@ class FileShell:
         self.module = types.ModuleType("__main__")
         self.module.__file__ = str(path)
         self.user_ns: dict[str, Any] = self.module.__dict__
+        self.ast_transformers: list[ast.NodeTransformer] = []
         self.error: BaseException | None = None
         """What the file has ended with, which is printed; None where it went well."""
 
@@ -55,7 +58,8 @@ class FileShell:
         """Run the file, whatever the cell. A file that leaves by `sys.exit(0)` went well."""
         try:
             with _stays():
-                exec(compile(self.source, str(self.path), "exec"), self.user_ns)
+                tree = transformed(self.source, str(self.path), self.ast_transformers)
+                exec(compile(tree, str(self.path), "exec"), self.user_ns)
         except SystemExit as stop:
             if stop.code:
                 self.error = stop

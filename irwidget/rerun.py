@@ -24,7 +24,7 @@ from irwidget.errors import IRWidgetError, LoweringInterrupted, ToolError, Usage
 from irwidget.experiments import cell as experiments
 from irwidget.experiments.cell import Cell, Ran
 from irwidget.files import FileRun
-from irwidget.frontends.cell import Candidate, Shell
+from irwidget.frontends.cell import Candidate, Shell, transformed
 from irwidget.options import LowerOptions
 from irwidget.progress import ProgressLine
 from irwidget.reducing.earlier import alone
@@ -100,6 +100,7 @@ class _Copy:
 
     def __init__(self, shell: Any, variables: dict[str, Any]) -> None:
         self.user_ns, self._shell = variables, shell
+        self.ast_transformers: list[ast.NodeTransformer] = []
         self.raised: BaseException | None = None
         self._file = ""
 
@@ -108,7 +109,8 @@ class _Copy:
         python = _python(self._shell, raw_cell)
         self._file = _named(self._shell, python, raw_cell)
         try:
-            made = eval(compile(python, self._file, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), self.user_ns)
+            tree = transformed(python, self._file, self.ast_transformers)
+            made = eval(compile(tree, self._file, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), self.user_ns)
             if inspect.iscoroutine(made):
                 asyncio.run(made)
         except (Exception, SystemExit) as error:

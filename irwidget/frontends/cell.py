@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,11 @@ class Shell(Protocol):
     @property
     def user_ns(self) -> Any:
         """The user's variables by name."""
+        ...
+
+    @property
+    def ast_transformers(self) -> list[ast.NodeTransformer]:
+        """Applied to the code before it runs."""
         ...
 
     def run_cell(self, raw_cell: str, store_history: bool = False) -> Any:
@@ -97,3 +103,11 @@ class NotebookCell:
         if not printed.getvalue().strip():
             raise UsageError("There is no IR: the Python code printed nothing")
         return printed.getvalue()
+
+
+def transformed(source: str, file: str, transformers: Sequence[ast.NodeTransformer]) -> ast.Module:
+    """Code as a shell runs it. Raises SyntaxError."""
+    tree = ast.parse(source, file)
+    for one in transformers:
+        tree = one.visit(tree)
+    return tree

@@ -1,7 +1,7 @@
 """Find what a cell wants lowered: its models and the inputs that go with each.
 
 As PyTorch Explorer pairs them (`explore(model, input)`, else modules with the
-tensors that fit), and further: a closing call `model(x, mask=m)` says it, and so
+tensors that fit), and further: a call on the last line says it, `model(x[:1], mask=m)`, and so
 does any call of a Helion kernel; parameters find variables of their own name,
 several inputs, functions; a submodule is no model of its own.
 """
@@ -21,6 +21,7 @@ from typing import Any
 from irwidget.errors import UsageError, near
 from irwidget.frontends import base
 from irwidget.frontends.cell import Call, Candidate
+from irwidget.frontends.closing import NotedCall
 from irwidget.registry import frontends
 
 MOST_ATTEMPTS = 24
@@ -82,11 +83,12 @@ def find(
     *,
     model: str | None = None,
     inputs: Sequence[str] | None = None,
+    calls: Sequence[NotedCall] = (),
 ) -> list[Candidate]:
     """The models of a cell that has just run, with the inputs to try for each.
 
-    `model` and `inputs` are the names that the user gave, if any. Raises
-    UsageError that says what was found when there is nothing to lower.
+    `model` and `inputs` are the names that the user gave, if any; `calls` those of its last line, each with what it was
+    given. Raises UsageError that says what was found when there is nothing to lower.
     """
     names = _Names.of(source)
     visible = _visible(names, namespace)
@@ -94,11 +96,15 @@ def find(
         called = Call(tuple(_named(name, namespace, "input") for name in inputs), told=True)
         models = {model: _named(model, namespace, "model")} if model else _models(names, visible)
         return [Candidate(name, value, (called,)) for name, value in models.items()]
-    closing = _closing_call(names, namespace) if model is None else None
-    if closing:
-        return [closing]
+    closing = next((one for one in calls if one.closing and _is_model_call(one)), None)
+    if closing and model is None:
+        return [_called(closing.name or _class_name(closing.callee), closing)]
     models = {model: _named(model, namespace, "model")} if model else _models(names, visible)
-    found = [Candidate(name, value, tuple(_calls(value, visible))) for name, value in models.items()]
+    last = {id(one.callee): one for one in calls if _takes_tensors(one)}
+    found = [
+        _called(name, last[id(value)]) if id(value) in last else Candidate(name, value, tuple(_calls(value, visible)))
+        for name, value in models.items()
+    ]
     missing = [candidate for candidate in found if not candidate.calls]
     if not found or missing:
         raise UsageError(_nothing_found(visible, missing))
@@ -130,15 +136,13 @@ class _Names:
     """Names that the cell assigns or defines, in order."""
     used: list[str]
     """Names that it only reads."""
-    last: ast.Call | None
-    """The call that its last line is, if it is one."""
 
     @staticmethod
     def of(source: str) -> _Names:
         try:
             body = ast.parse(source).body
         except SyntaxError:  # IPython syntax such as a nested magic; the cell ran, so only the hints are lost
-            return _Names([], [], None)
+            return _Names([], [])
         bound: dict[str, None] = {}
         used: dict[str, None] = {}
         for statement in body:
@@ -148,9 +152,7 @@ class _Names:
             for node in ast.walk(statement):
                 if isinstance(node, ast.Name):
                     (bound if isinstance(node.ctx, ast.Store) else used)[node.id] = None
-        last = body[-1] if body else None
-        call = last.value if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) else None
-        return _Names(list(bound), [name for name in used if name not in bound], call)
+        return _Names(list(bound), [name for name in used if name not in bound])
 
 
 def _models(names: _Names, visible: Mapping[str, Any]) -> dict[str, Any]:
@@ -183,32 +185,20 @@ def _models(names: _Names, visible: Mapping[str, Any]) -> dict[str, Any]:
     return {functions[-1]: visible[functions[-1]]} if functions else {}
 
 
-def _closing_call(names: _Names, namespace: Mapping[str, Any]) -> Candidate | None:
-    """`model(x, mask=m)` as the last line: the user's own pairing, if its parts are plain names and literals."""
+def _is_model_call(call: NotedCall) -> bool:
+    """Whether a call is the user's own pairing: of a module, or of a function by its name, with tensors."""
     import torch
 
-    call = names.last
-    if call is None or not isinstance(call.func, ast.Name):
-        return None
-    model = namespace.get(call.func.id)
-    if not (isinstance(model, torch.nn.Module) or inspect.isfunction(model)):
-        return None
-    try:
-        args = tuple(_value(argument, namespace) for argument in call.args)
-        kwargs = {keyword.arg: _value(keyword.value, namespace) for keyword in call.keywords if keyword.arg}
-    except (ValueError, KeyError):
-        return None
-    if len(kwargs) != len(call.keywords) or not any(_is_input(v) for v in [*args, *kwargs.values()]):
-        return None
-    return Candidate(call.func.id, model, (Call(args, kwargs, told=True),))
+    is_model = isinstance(call.callee, torch.nn.Module) or (bool(call.name) and inspect.isfunction(call.callee))
+    return is_model and _takes_tensors(call)
 
 
-def _value(node: ast.expr, namespace: Mapping[str, Any]) -> Any:
-    if isinstance(node, ast.Name):
-        return namespace[node.id]
-    if isinstance(node, ast.Tuple):
-        return tuple(_value(element, namespace) for element in node.elts)
-    return ast.literal_eval(node)
+def _takes_tensors(call: NotedCall) -> bool:
+    return any(_is_input(value) for value in (*call.args, *call.kwargs.values()))
+
+
+def _called(name: str, call: NotedCall) -> Candidate:
+    return Candidate(name, call.callee, (Call(call.args, call.kwargs, told=True),))
 
 
 def _is_input(value: Any) -> bool:

@@ -336,3 +336,48 @@ def test_an_error_in_a_cell_is_of_the_cell_that_the_user_ran(shell, capsys, firs
     shell.run_cell("2 / 0", store_history=True)
     said = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
     assert re.findall(r"In ?\[(\d+)\], line (\d+)", said) == [(str(number + 1), "1")]
+
+
+ROW = """
+import torch
+class Row(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(4, 4)
+    def forward(self, x, scale=None):
+        return self.fc(x) if scale is None else self.fc(x) * scale
+x = torch.randn(2, 4)
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "name", "types"),
+    [
+        ("Row()(torch.randn(3, 4))", "Row", ["[3,4],f32"]),
+        ("net = Row()\ny = net(torch.randn(5, 4))", "net", ["[5,4],f32"]),
+        ("net = Row().half()\nprint(net(x.half(), scale=torch.ones(4).half()))", "net", ["[2,4],f16", "[4],f16"]),
+        ("net = Row()\nnet(net(x)[:1])", "net", ["[1,4],f32"]),
+        ("net = Row()\nwith torch.no_grad():\n    y = net(*[torch.randn(6, 4)])", "net", ["[6,4],f32"]),
+        ("net, other = Row(), torch.nn.ReLU()\nother(x[:1])", "other", ["[1,4],f32"]),
+        ("def row(x, y):\n    return x + y\nrow(torch.ones(7), y=torch.ones(1, 7))", "row", ["[7],f32", "[1,7],f32"]),
+        ("net = Row()\ny = [net(torch.randn(n, 4)) for n in (8, 9)]", "net", ["[2,4],f32"]),  # not its last line's
+    ],
+)
+def test_the_call_at_the_end_of_a_cell_says_what_goes_in(shell, end, name, types):
+    shell.run_cell(f"%%lower --to torch_mlir --text{ROW}{end}")
+    low = shell.user_ns["_lowering"]
+    assert low.name == name
+    head = next(line for line in low.text.split("\n") if "func.func" in line)
+    assert re.findall(r"%arg\d: !torch.vtensor<(.*?)>", head) == types
+    assert not [one for one in shell.user_ns if "irwidget" in one and one != "irwidget"]
+    assert shell.ast_transformers == []
+
+
+def test_what_a_closing_call_is_given_is_made_once(shell, capsys):
+    shell.run_cell(f"%%lower --to torch_mlir --text{ROW}made = []\nRow()(made.append(1) or x)")
+    assert shell.user_ns["made"] == [1]
+    shell.run_cell(f"%%lower --to torch_mlir --text{ROW}Row()(x[0, :3])")
+    said = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
+    assert "mat1 and mat2 shapes cannot be multiplied" in said
+    assert "closing.py" not in said
+    assert re.findall(r"-> +(\d+) Row\(\)\(x\[0, :3\]\)", said) == ["10"]
