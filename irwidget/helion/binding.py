@@ -177,6 +177,8 @@ def _block_sizes(binding: Binding) -> dict[int, int]:
             except (KeyError, IndexError):
                 continue
             value = static_value(binding, value, sizes)
+            if value is None:
+                value = _padded(binding, info)
         if value is not None:
             sizes[info.block_id] = int(value)
     return sizes
@@ -218,7 +220,7 @@ def _host_sizes(binding: Binding, blocks: Sequence[int]) -> dict[int, int]:
 
 
 def _padded(binding: Binding, info: Any) -> Any:
-    """The size that Helion padded a dim to, where it met a tensor made with a padded size; None elsewhere."""
+    """What Helion has found the size of a block to be: padded as a tensor that it met, or 1; None where it is open."""
     replaced = binding.env.shape_env.replace(info.symbol())
     return None if replaced.free_symbols else int(replaced)
 

@@ -42,9 +42,8 @@ def _for_loop(emitter: Emitter, node: Any) -> list[Any]:
     info = emitter.binding.infos[node.args[0]]
     begins = [as_index(emitter, emitter.value(bound), bound) for bound in node.args[1]]
     ends = [as_index(emitter, emitter.value(bound), bound) for bound in node.args[2]]
-    steps = [emitter.tile_step(block) for block in info.block_ids]
-    if len(node.args) > 4:
-        steps = [_step(emitter.value(s), known) for s, known in zip(node.args[4], steps, strict=True)]
+    given = [emitter.value(step) for step in node.args[4]] if len(node.args) > 4 else [None] * len(info.block_ids)
+    steps = [_step(emitter, block, step) for block, step in zip(info.block_ids, given, strict=True)]
     outer_args = list(node.args[3])
     arguments = [emitter.value(a) for a in outer_args]
     if private.is_reduction_loop(info):
@@ -65,11 +64,10 @@ def _for_loop(emitter: Emitter, node: Any) -> list[Any]:
     return _outputs(info, positions, results)
 
 
-def _step(given: Any, known: Size) -> Size:
-    """The step that a loop says, or that of its tiles. Raises UnsupportedError for one that only run time knows."""
-    if isinstance(given, ir.Value) and isinstance(known, int):
-        raise UnsupportedError("the step of the range is known only at run time; hl.specialize makes it a number")
-    return given if isinstance(given, int) else known
+def _step(emitter: Emitter, block: int, given: Any) -> Size:
+    """The step that a loop says, a number or one that only run time knows, or that of its tiles."""
+    stated = given is not None and block not in emitter.block_arguments
+    return given if stated else emitter.tile_step(block)
 
 
 def _reduction_loop(
@@ -175,27 +173,33 @@ def _loop_nest(
     (block_id, begin, end, step), *inner = nest
     parents = private.jagged_parents(emitter.binding.env, block_id)
     parent = signed(emitter, node.args[3][0]) if parents else None
-    down = isinstance(step, int) and step < 0
-    bounds = (0, _turns(emitter, begin, end, step), 1) if down else (begin, end, step)
+    counted = step < 0 if isinstance(step, int) else block_id not in emitter.block_arguments
+    bounds = (0, _turns(emitter, begin, end, step), 1) if counted else (begin, end, step)
     made = scf.ForOp(*map(builder.size, bounds), inits)
     for name, value in configuration.loop_attributes(emitter.binding.env, emitter.binding.config, block_id).items():
         made.operation.attributes[name] = builder.attribute(value)
     with ir.InsertionPoint(made.body):
         index = made.induction_variable
-        if down:
+        if counted:
             index = builder.size(builder.add(builder.multiply(index, step), begin))
-        emitter.enter_loop(block_id, index, begin, end, 1 if down else step, parent, parents)
+        emitter.enter_loop(block_id, index, begin, end, 1 if counted else step, parent, parents)
         values = list(made.inner_iter_args)
         scf.yield_(_loop_nest(emitter, node, inner, values, body) if inner else body(values))
     return list(made.results)
 
 
-def _turns(emitter: Emitter, begin: Size, end: Size, step: int) -> Size:
-    """How often a loop runs that counts down, of which `scf.for` knows none."""
-    extent = emitter.builder.subtract(begin, end)
-    if isinstance(extent, int):
-        return max(0, -(extent // step))
-    return arith.maxsi(emitter.builder.size(0), arith.ceildivsi(extent, emitter.builder.size(-step)))
+def _turns(emitter: Emitter, begin: Size, end: Size, step: Size) -> Size:
+    """How often a loop runs that counts down or may do so, of which `scf.for` knows none; with a step of 0 not once."""
+    builder = emitter.builder
+    extent = builder.subtract(end, begin)
+    if isinstance(extent, int) and isinstance(step, int):
+        return max(0, -(-extent // step))
+    zero, by = builder.size(0), builder.size(step)
+    if isinstance(step, int):
+        return arith.maxsi(zero, arith.ceildivsi(builder.size(extent), by))
+    moves = builder.compare("ne", by, zero)
+    turns = arith.ceildivsi(builder.size(extent), arith.select(moves, by, builder.size(1)))
+    return arith.select(moves, arith.maxsi(zero, turns), zero)
 
 
 # --- while ------------------------------------------------------------------------------

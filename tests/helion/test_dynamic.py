@@ -223,3 +223,44 @@ def test_a_loop_takes_nothing_from_the_stack():
     text = Source(program.bytecode).run(program.steps, Options(dumps=False)).dumps[-1].text
     assert "llvm.func" in text
     assert "llvm.alloca" not in text
+
+
+@helion.kernel(static_shapes=False, config=helion.Config(block_sizes=[4]))
+def strided(x: torch.Tensor, begin: int, end: int, step: int) -> torch.Tensor:
+    out = torch.empty([x.size(0)])
+    for rows in hl.tile(x.size(0)):
+        made = hl.zeros([rows])
+        for i in range(begin, end, step):
+            made = made * 0.5 + x[rows, i]
+        out[rows] = made
+    return out
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "step"),
+    [(0, 6, 2), (1, 6, 4), (5, -1, -2), (4, 0, -4), (0, 6, -1), (5, 0, 1), (2, 2, 3), (0, 5, 0)],
+)
+def test_a_step_that_only_run_time_knows(begin, end, step):
+    x = torch.randn(5, 6)
+    expected = torch.zeros(5)
+    for i in range(begin, end, step) if step else ():
+        expected = expected * 0.5 + x[:, i]
+    assert difference(lower_kernel(strided, (x, begin, end, step), dumps=False).run(), expected) < 1e-6
+
+
+@helion.kernel(static_shapes=False, config=helion.Config(block_sizes=[4]))
+def tiled(x: torch.Tensor, size: int) -> torch.Tensor:
+    out = torch.empty([x.size(0)])
+    for rows in hl.tile(x.size(0)):
+        made = hl.zeros([rows])
+        for columns in hl.tile(x.size(1), block_size=size):
+            made = made + x[rows, columns].sum(-1)
+        out[rows] = made
+    return out
+
+
+@pytest.mark.parametrize("size", [1, 2, 8])
+def test_a_tile_size_that_the_host_is_given(size):
+    """Helion knows one of 1 when it binds the kernel."""
+    x = torch.randn(5, 6)
+    assert difference(lower_kernel(tiled, (x, size), dumps=False).run(), x.sum(1)) < 1e-5
