@@ -404,6 +404,58 @@ def _within(call: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         return call(*args, **kwargs)
 
 
+@contextlib.contextmanager
+def composites_called(call: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]) -> Generator[None]:
+    """While it lasts, composite operators with a function for CUDA are `call(operator, args, kwargs)`.
+
+    On a GPU they are that function. On the CPU they come apart into other operators before a mode sees them. Those that
+    get a function meanwhile are called, too.
+    """
+    import torch
+    from torch.library import Library, _impls  # pyright: ignore[reportPrivateUsage]
+
+    ours: dict[str, Library] = {}
+    known: set[str] = set()
+
+    def put(namespace: str, name: str) -> None:
+        of = f"{namespace}::{name}"
+        composite = torch._C._dispatch_has_kernel_for_dispatch_key(of, "CompositeImplicitAutograd")  # pyright: ignore[reportPrivateUsage]
+        if of in known or not composite:
+            return
+        known.add(of)
+        packet = getattr(getattr(torch.ops, namespace), name.partition(".")[0])
+        operator = getattr(packet, name.partition(".")[2] or "default")
+        library = ours.setdefault(namespace, Library(namespace, "IMPL"))
+        register(library, name, lambda *args, **kwargs: call(operator, args, kwargs), "AutogradCPU")
+
+    def registered(
+        self: Library,
+        op_name: Any,
+        fn: Any,
+        dispatch_key: str = "",
+        *,
+        with_keyset: bool = False,
+        allow_override: bool = True,
+    ) -> None:
+        register(self, op_name, fn, dispatch_key, with_keyset=with_keyset, allow_override=allow_override)
+        if (dispatch_key or self.dispatch_key) == "CUDA":
+            name = op_name if isinstance(op_name, str) else op_name.name()
+            put(self.ns, name.split("::")[-1])
+
+    register = Library.impl
+    try:
+        for one in list(_impls):
+            namespace, name, key = one.split("/")
+            if key == "CUDA":
+                put(namespace, name)
+        Library.impl = registered
+        yield
+    finally:
+        Library.impl = register
+        for library in ours.values():
+            library._destroy()  # pyright: ignore[reportPrivateUsage]
+
+
 def is_operator(function: Any) -> bool:
     """Whether a function is one of `torch.ops`, of the user's own or of torch's."""
     from torch._ops import OpOverload, OpOverloadPacket  # pyright: ignore[reportPrivateImportUsage]

@@ -376,6 +376,53 @@ class Placed:
 
 
 @pytest.mark.parametrize("values", [False, True])
+def test_functions_for_cuda_of_operators_that_come_apart_elsewhere(values):
+    """On the CPU PyTorch makes other operators of these before anybody else sees them."""
+    before, within = torch.library.Library("aten", "IMPL"), torch.library.Library("aten", "IMPL")
+    given = []
+
+    def doubled(name):
+        def run(x, *rest):
+            given.append((name, x.device.type, x.requires_grad, torch.is_grad_enabled()))
+            out = torch.empty_like(x)
+            add_kernel[(1,)](Placed(x), Placed(x), Placed(out), x.numel(), BLOCK=64)
+            return out
+
+        return run
+
+    def cell():
+        x, on_host = torch.full((8, 8), 2.0, device="cuda"), torch.full((8, 8), 2.0).requires_grad_()
+        seen.append(torch.nn.LayerNorm(8).cuda()(x).sum().item())
+        torch.nn.functional.layer_norm(on_host, (8,)).sum().backward()
+        assert on_host.grad is not None
+        seen.append(torch.nn.functional.linear(on_host, on_host).sum().item())
+        within.impl("linear", doubled("linear"), "CUDA")
+        seen.append(torch.nn.functional.linear(on_host, on_host).sum().item())
+        with torch.inference_mode():
+            seen.append(torch.nn.functional.linear(x, x).sum().item())
+        torch.nn.functional.linear(x.requires_grad_(), x)
+
+    seen = []
+    try:
+        before.impl("layer_norm", doubled("layer_norm"), "CUDA")
+        with frontend.recording("sm_90", values=values):
+            cell()
+        x = torch.ones(2, 2).requires_grad_()
+        torch.nn.functional.layer_norm(x, (2,)).sum().backward()  # as before
+        assert x.grad is not None
+    finally:
+        before._destroy()
+        within._destroy()
+    assert seen == [256.0, 2048.0, 2048.0, 256.0]
+    assert given == [
+        ("layer_norm", "cuda", False, True), ("linear", "cuda", False, False), ("linear", "cuda", True, True),
+    ]  # fmt: skip
+    assert torch.library.Library.impl.__module__ == "torch.library"
+    names = ("aten::layer_norm", "aten::linear")
+    assert not any(torch._C._dispatch_has_kernel_for_dispatch_key(name, "AutogradCPU") for name in names)
+
+
+@pytest.mark.parametrize("values", [False, True])
 def test_functions_registered_for_cuda_launch_their_kernels(values):
     """As libraries of kernels do it that take the place of PyTorch's own operators."""
     ours, torchs = torch.library.Library("irwidget_tests_cuda", "DEF"), torch.library.Library("aten", "IMPL")

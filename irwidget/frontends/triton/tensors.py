@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from typing import Any
 
 import torch
@@ -288,6 +289,14 @@ def _outside(mode: _Pretend, function: Callable[..., Any]) -> Callable[..., Any]
     return apply
 
 
+def _composite(fake: _FakeMode | None, mode: _Pretend, operator: Any, args: Any, kwargs: Any) -> Any:
+    """A composite operator that has a function of the user's for a GPU: that, or its parts for tensors on the host."""
+    function = private_torch.registered_for_cuda(operator)
+    if function is None or mode.homes.on_host(mode.inside.named, args, kwargs):
+        return operator.decompose(*args, **kwargs)
+    return fake._outside(mode, function, args, kwargs) if fake else _outside(mode, function)(*args, **kwargs)  # pyright: ignore[reportPrivateUsage]
+
+
 def _starting(start: Callable[..., None], *modes: AbstractContextManager[Any]) -> Callable[..., None]:
     """Thread.start of threads that see the same world as the thread of the cell that starts them."""
     here = _Inside()
@@ -375,6 +384,7 @@ def on_a_gpu(*, values: bool, reading: Reading | None = None) -> Generator[None]
         else:
             stack.callback(LEDGER.end)
             stack.enter_context(LEDGER)
+        stack.enter_context(private_torch.composites_called(partial(_composite, fake, mode)))
         started = _starting(threading.Thread.start, fake or LEDGER, mode)
         stack.enter_context(replaced(threading.Thread, "start", started))
         stack.enter_context(mode)
