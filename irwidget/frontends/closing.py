@@ -60,7 +60,7 @@ class LastLine(ast.NodeTransformer):
     def visit_Module(self, node: ast.Module) -> ast.Module:
         """The cell, with the calls on its last line noted."""
         last = node.body[-1] if node.body else None
-        while isinstance(last, ast.With):  # torch.no_grad()
+        while isinstance(last, ast.With | ast.If):  # torch.no_grad(), __name__ == "__main__"
             last = last.body[-1]
         if isinstance(last, ast.Expr | ast.Assign | ast.AnnAssign) and last.value is not None:
             self._closing = last.value if isinstance(last, ast.Expr) else None
