@@ -20,6 +20,8 @@ class NotedCall:
     callee: Any
     name: str
     """The variable that was called; empty where it was no variable."""
+    made: bool
+    """Whether what was called is what another call made: `torch.vmap(f)(x)`."""
     closing: bool
     """Whether the line is this call and nothing else."""
     args: tuple[Any, ...] = ()
@@ -40,9 +42,10 @@ class LastLine(ast.NodeTransformer):
 
     # What the cell runs
 
-    def of(self, callee: Any, name: str, closing: bool) -> Any:
+    def of(self, callee: Any, name: str, made: bool, closing: bool) -> Any:
         """A call begins: what is called, evaluated before its arguments."""
-        self._open.append(NotedCall(callee, name, closing))
+        whose = getattr(callee, "__self__", None) if getattr(callee, "__name__", "") == "forward" else None
+        self._open.append(NotedCall(callee if whose is None else whose, name, made, closing))
         return callee
 
     def args(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -71,9 +74,9 @@ class LastLine(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.Call:
         """A call, noted."""
         name = node.func.id if isinstance(node.func, ast.Name) else ""
-        closing = node is self._closing
+        said = (name, isinstance(node.func, ast.Call), node is self._closing)
         self.generic_visit(node)
-        told = [node.func, ast.Constant(name), ast.Constant(closing)]
+        told = [node.func, *map(ast.Constant, said)]
         given = self._asked("args", node.args, node.keywords)
         noted = ast.Call(
             self._asked("of", told, []), [ast.Starred(given, ast.Load())], [ast.keyword(None, self._asked("kwargs"))]

@@ -186,10 +186,11 @@ def _models(names: _Names, visible: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_model_call(call: NotedCall) -> bool:
-    """Whether a call is the user's own pairing: of a module, or of a function by its name, with tensors."""
+    """Whether a call with tensors is the user's own pairing: of a module, or a function by its name or just made."""
     import torch
 
-    is_model = isinstance(call.callee, torch.nn.Module) or (bool(call.name) and inspect.isfunction(call.callee))
+    is_function = inspect.isfunction(call.callee) or isinstance(call.callee, partial)
+    is_model = isinstance(call.callee, torch.nn.Module) or (is_function and bool(call.name or call.made))
     return is_model and _takes_tensors(call)
 
 
@@ -247,6 +248,9 @@ def _named(name: str, namespace: Mapping[str, Any], role: str) -> Any:
 
 
 def _class_name(model: Any) -> str:
+    from irwidget.private_torch import uncompiled_module
+
+    model = uncompiled_module(model)
     return getattr(model, "__name__", None) or type(model).__name__
 
 

@@ -359,6 +359,15 @@ x = torch.randn(2, 4)
         ("net = Row()\nnet(net(x)[:1])", "net", ["[1,4],f32"]),
         ("net = Row()\nwith torch.no_grad():\n    y = net(*[torch.randn(6, 4)])", "net", ["[6,4],f32"]),
         ("net = Row()\nif __name__ == '__main__':\n    print(net(x[:, :4][1:]))", "net", ["[1,4],f32"]),
+        ("torch.compile(Row())(x[:1])", "Row", ["[1,4],f32"]),
+        ("net = Row()\nnet.forward(x=x[:1], scale=x[0])", "Row", ["[1,4],f32", "[4],f32"]),
+        (
+            "from functools import partial\ny = torch.vmap(torch.neg)(x)\ndouble = partial(torch.add, alpha=1)\n"
+            "twice = partial(lambda k, v: v * k, 2)\ntwice(x[:1])",
+            "twice",
+            ["[1,4],f32"],
+        ),
+        ("torch.vmap(Row())(torch.ones(3, 4))", "wrapped", ["[3,4],f32"]),
         ("net, other = Row(), torch.nn.ReLU()\nother(x[:1])", "other", ["[1,4],f32"]),
         ("def row(x, y):\n    return x + y\nrow(torch.ones(7), y=torch.ones(1, 7))", "row", ["[7],f32", "[1,7],f32"]),
         ("net = Row()\ny = [net(torch.randn(n, 4)) for n in (8, 9)]", "net", ["[2,4],f32"]),  # not its last line's
