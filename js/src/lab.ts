@@ -40,6 +40,7 @@ interface MimeModel {
 }
 interface LuminoWidget {
   readonly node: HTMLElement;
+  readonly isDisposed: boolean;
   addWidget(widget: LuminoWidget): void;
   dispose(): void;
   renderModel?(model: MimeModel): Promise<void>;
@@ -209,6 +210,7 @@ function renderer(LuminoPanel: new () => LuminoWidget) {
     }
 
     private look(late = false): void {
+      if (this.isDisposed) return; // its cell has run again meanwhile
       const { live } = this;
       if (this.alive) {
         live!.node.style.display = "";

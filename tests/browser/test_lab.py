@@ -142,6 +142,29 @@ def test_running_a_cell_again_closes_its_view_before(notebook):
     assert python(notebook, "len([1 for one in Out.values() if getattr(one, 'traces', ())])") == "1"
 
 
+def test_an_output_that_goes_before_its_widget_is_drawn_leaves_no_error_in_the_page(notebook):
+    """What would show a saved view looks some time later whether the widget has come to life."""
+    errors: list[str] = []
+    notebook.page.on("pageerror", lambda error: errors.append(str(error)))
+    drawn = notebook.page.evaluate(
+        """async () => {
+          const { rendermime } = jupyterapp.shell.currentWidget.content;
+          const data = { 'application/vnd.irwidget+json': { omitted: 'Too much' },
+                         'application/vnd.jupyter.widget-view+json': { model_id: 'none' },
+                         'text/html': '<p>a list</p>' };
+          const shown = [0, 1].map(() => rendermime.createRenderer('application/vnd.irwidget+json'));
+          for (const one of shown) void one.renderModel({ data, metadata: {}, trusted: true, setData() {} });
+          shown[0].dispose();
+          await new Promise((wake) => setTimeout(wake, 2500));
+          const texts = shown.map((one) => one.node.textContent);
+          shown[1].dispose();
+          return texts;
+        }"""
+    )
+    assert errors == []
+    assert ["Too much" in text for text in drawn] == [False, True]
+
+
 def test_the_state_that_is_saved_with_a_notebook_is_small(open_notebook):
     cells = [f"w{i} = views.show([lower()], key='{i}'); w{i}" for i in range(10)]
     opened = open_notebook(SHOW, *cells)

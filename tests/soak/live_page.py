@@ -101,7 +101,7 @@ class _Driven:
 
 
 _READ = """(what) => {
-  const view = document.querySelector('.irw[data-ready]');
+  const view = document.querySelector('.irw[data-ready]:not(.irw-progress)');
   if (!view) return 0;
   const list = view.querySelector('.irw-list');
   const press = (key) => list.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
