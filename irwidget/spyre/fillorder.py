@@ -36,6 +36,7 @@ def fill_in_order(graph: Graph, module: GraphModule, buffer_of: Callable[[Node],
     made: dict[str, list[Op]] = {}
     for op in graph.ops:
         made.setdefault(op.node, []).append(op)
+    results = _results(graph, module)
     for node in module.graph.nodes:
         if node.op != "call_function" or not isinstance(node.meta.get("val"), torch.Tensor):
             continue
@@ -46,7 +47,7 @@ def fill_in_order(graph: Graph, module: GraphModule, buffer_of: Callable[[Node],
         if name is None:
             continue
         if any(op.target == name for op in mine):
-            if _has_asked_strides(node):
+            if node in results or _is_multiplied_again(node):
                 filling.fix(name, graph.buffers[name].stride)
         elif node.all_input_nodes and not same_view(node, node.all_input_nodes[0]):
             if packet(node) in _RESHAPES:
@@ -58,11 +59,19 @@ def fill_in_order(graph: Graph, module: GraphModule, buffer_of: Callable[[Node],
     return filling.applied()
 
 
-def _has_asked_strides(node: Node) -> bool:
-    """Whether it is a result, or one of several readers is a product of two matrices: Inductor's rule."""
+def _results(graph: Graph, module: GraphModule) -> set[Node]:
+    """The nodes that the function returns; new values of inputs, which come after them, are copied."""
+    (values,) = next(node.args for node in module.graph.nodes if node.op == "output")
+    returned = list(values)[: len(values) - len(graph.mutated)]  # pyright: ignore[reportArgumentType]
+    return {node for node in returned if isinstance(node, Node)}
+
+
+def _is_multiplied_again(node: Node) -> bool:
+    """Whether one of its several readers is a product of two matrices, for which Inductor keeps eager's strides."""
     products = (user for user in node.users if packet(user) == "matmul")
-    of_matrices = any(all(factor.meta["val"].dim() == 2 for factor in one.all_input_nodes) for one in products)
-    return any(user.op == "output" for user in node.users) or (len(node.users) > 1 and of_matrices)
+    return len(node.users) > 1 and any(
+        all(factor.meta["val"].dim() == 2 for factor in one.all_input_nodes) for one in products
+    )
 
 
 class _Filling:
@@ -88,7 +97,12 @@ class _Filling:
             self.fix(name, self._filled(self.makers[name]))
 
     def read_by(self, op: Op) -> None:
-        """What a new op's way of reading asks of its operands."""
+        """What a new op's way of reading asks of its operands: that of one which it broadcasts is a view."""
+        if op.kind == "pointwise" and not op.is_mutation and op.rule != "layernormnorm":
+            size = self.graph.buffers[op.target].size
+            for read in op.tensor_reads:
+                if self.graph.buffers[read.buffer].size != size:
+                    self.decide(read.buffer)
         count, summed = prod(n for _, n in op.ranges), prod(n for _, n in op.reduced)
         asked = op.kind in ("reduction", "matmul", "topk") and op.func not in _MADE_AT_ONCE and not op.unit_batch
         if not asked or count == 1 or count >= _MANY_RESULTS or summed <= _FEW_SUMMED:
