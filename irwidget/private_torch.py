@@ -221,6 +221,13 @@ def computed_in_half() -> Generator[None]:
         given._computation_dtype_map = before
 
 
+def physical_order(tensor: Any) -> list[int]:
+    """The dims of a tensor in the order of its memory, the outermost first, as elementwise operators take it."""
+    from torch import _prims_common as common
+
+    return list(common.compute_elementwise_output_logical_to_physical_perm(tensor)[0])
+
+
 @contextlib.contextmanager
 def called_as_written() -> Generator[None]:
     """While it lasts, what `torch.compile` has made runs eagerly. Not within a compilation."""

@@ -10,6 +10,7 @@ import torch
 import torch.fx.traceback as fx_traceback
 
 from irwidget.errors import UnsupportedError
+from irwidget.private_torch import physical_order
 from irwidget.spyre.customops import ops
 from irwidget.spyre.decomposed import new_table
 from irwidget.spyre.formats import cast_op, dtype_name
@@ -56,6 +57,21 @@ def _elu(x: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float =
     if scale != 1 or input_scale != 1:
         return NotImplemented
     return aten.where.self(x > 0, x, (torch.exp(x) - 1) * alpha)
+
+
+@decomposes("silu")
+def _silu(x: Tensor) -> Tensor:
+    return ops().silu(x)
+
+
+@decomposes("gelu")
+def _gelu(x: Tensor, approximate: str = "none") -> Tensor:
+    return ops().gelu(x, approximate)
+
+
+@decomposes("softplus")
+def _softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    return ops().softplus(x, beta, threshold)
 
 
 @decomposes("mish")
@@ -112,7 +128,7 @@ def _lerp(start: Tensor, end: Tensor, weight: float) -> Tensor:
     far = abs(weight) >= 0.5
     apart = end - start
     with fx_traceback.annotate({"aten": "lerp"}):  # a product that LX planning does not take
-        step = apart * _filled(start, weight - far)
+        step = apart * torch.full(start.shape, weight - far, dtype=start.dtype)
     return (end if far else start) + step
 
 
@@ -132,7 +148,7 @@ def _bitwise_not(x: Tensor) -> Any:
 
 @decomposes("logical_not")
 def _logical_not(x: Tensor) -> Tensor:
-    return torch.eq(x, torch.ne(x, x)) if x.dtype == torch.bool else torch.eq(x, torch.zeros_like(x))
+    return torch.eq(x, torch.ne(x, x)) if x.dtype == torch.bool else torch.eq(x, _filled(x, 0.0))
 
 
 @decomposes("bitwise_and.Tensor")
@@ -157,11 +173,14 @@ def _where(condition: Tensor, a: Any, b: Any) -> Any:
 @decomposes("masked_fill.Scalar", "masked_fill.Tensor")
 def _masked_fill(x: Tensor, mask: Tensor, value: Any) -> Tensor:
     filler = value if isinstance(value, torch.Tensor) else _filled(x, value)
-    return aten.where.self(mask, filler, x)
+    return aten.where.self(mask, filler, x).contiguous()
 
 
 def _filled(x: Tensor, value: float, **kwargs: Any) -> Tensor:
-    return torch.full(list(x.shape), value, dtype=kwargs.get("dtype") or x.dtype)
+    """A constant in the shape of a tensor, whose dims lie in memory in the order of that one's strides."""
+    order = physical_order(x)
+    made = torch.full([x.shape[dim] for dim in order], value, dtype=kwargs.get("dtype") or x.dtype)
+    return made if order == sorted(order) else made.permute([order.index(dim) for dim in range(x.dim())]).clone()
 
 
 @decomposes("scalar_tensor")
@@ -193,7 +212,7 @@ def _arithmetic(name: str) -> Callable[..., Any]:
         if alpha == 1:
             return NotImplemented
         other = b if isinstance(b, torch.Tensor) else torch.full((), b, dtype=a.dtype)
-        factor = _filled(other, alpha)
+        factor = torch.full(other.shape, alpha, dtype=other.dtype)
         with fx_traceback.annotate({"aten": "full"}):  # upstream's product goes by that name, and out of the scratchpad
             scaled = other * factor
         return op(a, scaled)

@@ -55,13 +55,15 @@ def _one_dim(op: str, shape: list[int]) -> None:
 
 @decomposes("_softmax")
 def softmax(x: Tensor, dim: int, half_to_float: bool = False) -> Tensor:
-    """The exponentials, less the largest, over their sum."""
+    """The exponentials, less the largest, over their sum; of a tensor that is laid out otherwise, of a copy."""
+    x = x.contiguous()
     shifted = torch.exp(x - torch.amax(x, dim, keepdim=True))
     return shifted / torch.sum(shifted, dim, keepdim=True)
 
 
 @decomposes("_log_softmax")
 def _log_softmax(x: Tensor, dim: int, half_to_float: bool = False) -> Tensor:
+    x = x.contiguous()
     shifted = x - torch.amax(x, dim, keepdim=True)
     return shifted - torch.log(torch.sum(torch.exp(shifted), dim, keepdim=True))
 

@@ -14,6 +14,7 @@ from irwidget.errors import UnsupportedError
 from irwidget.private_torch import storage_id
 from irwidget.spyre.coordinates import Gather, Index, index_of, ranges_of
 from irwidget.spyre.emitting import LoopBuilder, TensorValue, cast_rule, cropped, node_of, packet, same_view, storage
+from irwidget.spyre.fillorder import fill_in_order
 from irwidget.spyre.formats import cast_op, device_format, dtype_name
 from irwidget.spyre.inplace import WrittenPart, written_parts
 from irwidget.spyre.ir import Buffer, BufferView, Graph, Op, Read, blaming
@@ -69,7 +70,7 @@ class _Lowering(LoopBuilder):
                 with blaming(node.name):
                     self._call(node)
         graph = Graph(tuple(self.ops), self.buffers, tuple(self.inputs.values()), outputs, tuple(mutated))
-        return graph, self.constants
+        return fill_in_order(graph, self.module, lambda node: self.buffer_of(storage(node))), self.constants
 
     def _write_back(self, mutated: Sequence[str], values: Sequence[Node]) -> None:
         """Copy the new values of inputs into them, after everything else; what another holds is copied out first."""

@@ -107,18 +107,18 @@ class _Skipped:
 
 
 def _fuse(access: Access) -> list[Dim]:
-    """Drop dims of one element, and join neighbours that together run over one variable."""
+    """One dim per term; those of one element are dropped, and neighbours that together run over one variable joined."""
     dims: list[Dim] = []
     size = access.layout.device_size
     for i in range(len(size) - 1):
-        here = (size[i], access.coordinates[i])
-        if size[i] == 1 and here[1].is_zero:
+        if size[i] == 1 and access.coordinates[i].is_zero:
             continue
-        before = _joined(dims[-1], here) if dims else None
-        if before is not None:
-            dims[-1] = before
-        else:
-            dims.append(here)
+        for here in _split_dim(size[i], access.coordinates[i], not dims):
+            before = _joined(dims[-1], here) if dims else None
+            if before is not None:
+                dims[-1] = before
+            else:
+                dims.append(here)
     return [*dims, (size[-1], access.coordinates[-1])]
 
 
@@ -197,7 +197,7 @@ def _rebuild(
             made.append((size, coordinate))
             continue
         terms = [part for term in coordinate.terms for part in _over_segments(term, segments[term.var])]
-        for part in _split_dim(size, terms, coordinate.offset, position == 0):
+        for part in _split_dim(size, Coordinate(tuple(terms), coordinate.offset), position == 0):
             if not part[1].terms and part[0] > 1:
                 part = (part[0], replace(part[1], terms=(Term(next(skipped)),)))
             if part[0] > 1 or part[1].terms:
@@ -226,11 +226,11 @@ def _over_segments(term: Term, parts: tuple[_Segment, ...]) -> list[Term]:
     return found or [Term(parts[0].name, term.num, 0, term.den)]
 
 
-def _split_dim(size: int, terms: list[Term], offset: int, outermost: bool) -> list[Dim]:
+def _split_dim(size: int, coordinate: Coordinate, outermost: bool) -> list[Dim]:
     """One dim per term: `4*a + b` over 256 becomes a over 64 and b over 4."""
-    terms = sorted(terms, key=lambda t: -t.num)
-    if not terms:
-        return [(size, Coordinate((), offset))]
+    terms, offset = sorted(coordinate.terms, key=lambda t: -t.num), coordinate.offset
+    if not terms or coordinate.indirect:
+        return [(size, coordinate)]
     made: list[Dim] = []
     above = size
     for term in terms:

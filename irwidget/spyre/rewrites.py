@@ -129,14 +129,15 @@ def _name_matmul(node: Node) -> None:
     note = dict(custom(node))
     a, b = (_rank(arg) for arg in node.args[:2])
     note["convolution"] = "conv" in str(note.get("origin"))
+    whole = b >= 3
     if note.get("origin") == "matmul":
-        whole = b == 3 or not flattened.is_flattened(node)
+        whole = whole or not flattened.is_flattened(node)
         note["origin"] = "mm" if (a, b) == (2, 2) else "bmm" if a == 3 and whole else ""
         if a >= 3 and b == 2:
             note["shared_weight"] = True
     elif a >= 4 and b >= 4 and node.meta["val"].shape[0] > 1:
         note["origin"] = ""
-    if a >= 3 and b >= 3 and not note.get("shared_weight"):
+    if a >= 3 and whole:
         note["expands"] = custom(node).get("origin") not in ("bmm", "einsum")
     note["unit_batch"] = note.get("shared_weight") or _is_direct(node)
     node.meta["custom"] = note
