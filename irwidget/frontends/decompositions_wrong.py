@@ -326,13 +326,19 @@ _PAIRS = (
     *(aten.maximum.default, aten.minimum.default, aten.bitwise_and.Tensor, aten.bitwise_or.Tensor),
     *(aten.bitwise_xor.Tensor, aten.pow.Tensor_Tensor, aten.atan2.default, aten.remainder.Tensor),
     *(aten.fmod.Tensor, aten.div.Tensor_mode, *_SEARCHES),
+    *(aten.bitwise_left_shift.Tensor, aten.bitwise_right_shift.Tensor),
 )
+_SHIFTS = {
+    aten.__lshift__.Tensor: aten.bitwise_left_shift.Tensor,
+    aten.__rshift__.Tensor: aten.bitwise_right_shift.Tensor,
+}
 _MEANS = (aten.mean.default, aten.mean.dim)
 _MOVED: dict[Any, How] = {
     **{operator: (is_byte, _max_pool(operator)) for operator in _POOLS},
     aten.where.self: (_of_mixed_choice, _where),
     aten.cat.default: (_of_mixed, _cat),
     **{operator: (_of_mixed_pair, _joined(operator)) for operator in _PAIRS},
+    **{operator: (_of_mixed_pair, _joined(shift)) for operator, shift in _SHIFTS.items()},
     **{operator: (is_byte, _average(operator)) for operator in _MEANS},
 }
 """What sees it in all languages that have signed integers only."""

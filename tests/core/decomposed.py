@@ -256,6 +256,15 @@ def copied(x: torch.Tensor, *_: torch.Tensor) -> Any:
     return torch.copysign(x.flip(0), x)
 
 
+def shifted(x: torch.Tensor, i: torch.Tensor, *_: torch.Tensor) -> Any:
+    """Of two dtypes and too far; signs of integers of which the least has no absolute value, limits that are NaN."""
+    by, least = i & 7, torch.where(i < 0, -(1 << 31), i).int()
+    shifts = x >> by, x << by.byte(), x >> by.long(), torch.bitwise_right_shift(i, by.byte()), i << by.long()
+    far = i >> 40, i << 32, x >> 8, x << -1, torch.bitwise_right_shift(i, -1)
+    signs = torch.copysign(least, i), torch.copysign(least, -i.float())
+    return *shifts, *far, *signs, x.float().clamp(min=NAN), x.half().clamp(1, NAN)
+
+
 def rooted(x: torch.Tensor, *_: torch.Tensor) -> Any:
     return x**0.5
 
@@ -346,7 +355,7 @@ _MANY = BYTES, torch.arange(-100, 420, 10, dtype=torch.int32) | 1, torch.linspac
 _ODD = EDGES[:10], torch.tensor([1, 3, 0, 2])
 PROGRAMS: dict[Callable[..., Any], tuple[torch.Tensor, ...]] = {
     **dict.fromkeys((images, orders, writes, numbers, products, signs, means, bags, known, beyond, ceiled), _FEW),
-    **dict.fromkeys((unsigned, crashing, few, many, truths, summed, small, copied, rooted, outside), _MANY),
+    **dict.fromkeys((unsigned, crashing, few, many, truths, summed, small, copied, rooted, outside, shifted), _MANY),
     **dict.fromkeys((floats, large, near, infinite), _ODD),
     narrow: (torch.randint(0, 256, (3, 8), dtype=torch.uint8, generator=_NUMBERS),),
     powers: (torch.arange(-3, 66, 5),),

@@ -57,6 +57,7 @@ from tests.core.decomposed import (
     right_in_stablehlo,
     rolled,
     rooted,
+    shifted,
     signs,
     small,
     summed,
@@ -145,7 +146,7 @@ SOMETIMES = [
     *((one, LINALG) for one in (lengths, powers, put, floats, large, crashing, summed, copied, narrow, outside)),
     *((one, TOSA) for one in (rolled, rooted, small, narrow, floats, infinite, outside)),
     *((one, STABLEHLO) for one in (windows, beyond, ceiled, floats, infinite, outside)),
-    (infinite, LINALG),
+    *((infinite, LINALG), *((shifted, one) for one in (LINALG, TOSA, STABLEHLO))),
 ]
 
 
