@@ -84,6 +84,32 @@ def _is_integer(x: Any) -> bool:
     return value_of(x).dtype in (torch.int8, torch.int16, torch.int32, torch.int64)
 
 
+def _is_product(x: Any, *_: Any, dtype: Any = None, **__: Any) -> bool:
+    """Whether integers are multiplied that have fewer bits than their product; TOSA's has as many."""
+    return (is_byte(x) or _is_integer(x)) and value_of(x).dtype != (dtype or torch.int64)
+
+
+def _multiplied(x: Any, *, dtype: Any = None) -> Any:
+    if not _is_product(x, dtype=dtype):
+        return NotImplemented
+    kind = dtype or torch.int64
+    return aten.prod.default(wide(x).to(kind), dtype=kind)
+
+
+def _is_short_by_number(x: Any, number: Any, *_: Any, **__: Any) -> bool:
+    """Of integers of 16 bits TOSA has products and quotients with others alone."""
+    return value_of(x).dtype == torch.int16 and isinstance(number, int)
+
+
+def _times(x: Any, number: Any) -> Any:
+    return aten.mul.Tensor(*alike(x, number)) if _is_short_by_number(x, number) else NotImplemented
+
+
+def _by(x: Any, number: Any) -> Any:
+    kind = torch.get_default_dtype()
+    return aten.div.Tensor(x.to(kind), number) if _is_short_by_number(x, number) else NotImplemented
+
+
 def _relu(x: Any) -> Any:
     return x.clamp(min=0) if _is_integer(x) else NotImplemented
 
@@ -165,6 +191,9 @@ IN_STABLEHLO: dict[Any, How] = {
 IN_TOSA: dict[Any, How] = {
     **{operator: _summed(operator) for operator in (aten.sum.default, aten.sum.dim_IntList)},
     aten.relu.default: (_is_integer, _relu),
+    aten.prod.default: (_is_product, _multiplied),
+    **dict.fromkeys((aten.mul.Tensor, aten.mul.Scalar), (_is_short_by_number, _times)),
+    **dict.fromkeys((aten.div.Tensor, aten.div.Scalar), (_is_short_by_number, _by)),
     aten.copysign.Tensor: _COPYSIGN,
     **_SHIFTS,
     **_FAR,
