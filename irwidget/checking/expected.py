@@ -270,7 +270,10 @@ def _case(
     written = _Written(program, fed_by)
     made = [
         _opened(
-            result_of(label, want, one, [sample[i] for sample in samples], lambda i=i: written.result(i)),
+            result_of(
+                *(label, want, one, [sample[i] for sample in samples]),
+                *(lambda i=i: written.result(i), lambda i=i: written.shaken(i, samples_wanted)),
+            ),
             one,
             [other[i] for other in others],
         )
@@ -414,21 +417,34 @@ class _Written:
         """One of its results; None where it cannot be had."""
         return None if self._results is None else self._results[number]
 
+    def shaken(self, number: int, count: int) -> Sequence[Any]:
+        """The same as often, as if every operation rounded a little differently; nothing where it cannot be had."""
+        found = [self._run(seed) for seed in range(count)]
+        return [one[number] for one in found if one is not None]
+
     @cached_property
     def _results(self) -> Sequence[Any] | None:
+        return self._run(None)
+
+    @cached_property
+    def _copy(self) -> ExportedCopy | None:
+        if self._program.written is None:
+            return None
+        written = ExportedCopy.of(self._program.written.run_decompositions({}))
+        same = [spec.kind for spec in written.outputs] == [spec.kind for spec in self._program.outputs]
+        return written if same else None
+
+    def _run(self, seed: int | None) -> Sequence[Any] | None:
         import torch
 
         from irwidget.checking.evaluate import Wide
 
-        if self._program.written is None:
-            return None
         try:
-            written = ExportedCopy.of(self._program.written.run_decompositions({}))
-            if [spec.kind for spec in written.outputs] != [spec.kind for spec in self._program.outputs]:
+            if self._copy is None:
                 return None
-            fed = _copies(_placeholders(written, self._named))
+            fed = _copies(_placeholders(self._copy, self._named))
             with torch.no_grad(), _default_dtype(torch.float64):
-                return Wide(written.module, {}).run(*fed, enable_io_processing=False)
+                return Wide(self._copy.module, {}, seed).run(*fed, enable_io_processing=False)
         except Exception:  # what it is made of cannot be run one by one
             return None
 

@@ -237,6 +237,13 @@ def _distances(x: Any, y: Any, p: float, compute_mode: Any = None) -> Any:
     return torch.sqrt((apart * apart).sum(-1)) if p == 2 else (apart**p).sum(-1) ** (1 / p)
 
 
+def _sum_of_products(x: Any, left: Any, right: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    made = torch.bmm(left, right).sum(0, dtype=x.dtype)
+    return (
+        aten.add.Tensor(x * beta, made, alpha=alpha) if x.dtype.is_floating_point else x * int(beta) + made * int(alpha)
+    )
+
+
 def _single(x: Any, *_: Any, **__: Any) -> Any:
     """The largest or least of one number, of which torch-mlir lowers no dimension."""
     return NotImplemented if x.dim() else x.clone()
@@ -321,6 +328,7 @@ _TABLE: dict[Any, Callable[..., Any]] = {
     aten.erfc.default: decompositions_narrow.in_single(erfc),
     aten.hypot.default: hypot,
     aten._cdist_forward.default: _distances,
+    aten.addbmm.default: _sum_of_products,
     aten.fmod.Scalar: _fmod,
     **{getattr(aten, name).Scalar_Tensor: _of_number(getattr(aten, name).Tensor) for name in _OF_NUMBERS},
     prims.scalar_tensor.default: lambda number, **how: torch.full((), number, **how),

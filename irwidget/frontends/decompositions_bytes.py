@@ -147,12 +147,12 @@ def _is_difference(x: Any, number: Any, *_: Any, **__: Any) -> bool:
 
 
 def _sum_of_product(product: Any) -> Callable[..., Any]:
-    """Of integers: the product, and what is added to it."""
+    """Of integers: the product, and what is added; of factors that are floats eager PyTorch takes the whole part."""
 
     def made(x: Any, left: Any, right: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
         if not _is_integer(x):
             return NotImplemented
-        return x * beta + product(left, right) * alpha
+        return x * int(beta) + product(left, right) * int(alpha)
 
     return made
 

@@ -126,6 +126,17 @@ def _whole(left_of: Callable[..., Any], x: Any, y: Any) -> Any:
     return torch.where(y == 0.0, x / y, whole)
 
 
+def _is_without_limit(x: Any, *limits: Any) -> bool:
+    """Whether a limit is NaN, which TOSA refuses."""
+    return _is_float(x) and any(isinstance(limit, float) and math.isnan(limit) for limit in limits)
+
+
+def _clamp(x: Any, *limits: Any) -> Any:
+    """Between limits of which one is NaN: that is what everything becomes."""
+    return torch.full_like(x, math.nan) if _is_without_limit(x, *limits) else NotImplemented
+
+
+_CLAMP: How = _is_without_limit, _clamp
 _COMPARED = {operator: _compared(operator) for operator in COMPARISONS}
 _DIVISIONS = (aten.div.Tensor_mode, aten.div.Scalar_mode)
 IN_ALL: dict[Any, How] = {aten.isclose.default: (_of_floats, _isclose)}
@@ -136,12 +147,13 @@ IN_STABLEHLO: dict[Any, How] = {
     **_left(fmod),
 }
 """The same."""
-IN_TOSA: dict[Any, How] = {**IN_STABLEHLO, **_COMPARED}
+IN_TOSA: dict[Any, How] = {**IN_STABLEHLO, **_COMPARED, aten.clamp.default: _CLAMP}
 """The same."""
 IN_LINALG: dict[Any, How] = {
     **IN_ALL,
     **_COMPARED,
     aten.gelu.default: (_is_by_tanh, _gelu),
+    aten.clamp.default: _CLAMP,
     **dict.fromkeys(_DIVISIONS, _floored(_by_remainder)),
     **_left(_by_remainder),
 }

@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from irwidget.frontends.decompositions_bytes import value_of
-from irwidget.frontends.decompositions_kinds import How, alike
-from irwidget.frontends.decompositions_narrow import fmod
+from irwidget.frontends.decompositions_bytes import value_of, wide
+from irwidget.frontends.decompositions_kinds import How, alike, is_byte
+from irwidget.frontends.decompositions_narrow import copysign, fmod, in_single
 
 aten: Any = torch.ops.aten
 
@@ -84,6 +84,32 @@ def _is_integer(x: Any) -> bool:
     return value_of(x).dtype in (torch.int8, torch.int16, torch.int32, torch.int64)
 
 
+def _is_product(x: Any, *_: Any, dtype: Any = None, **__: Any) -> bool:
+    """Whether integers are multiplied that have fewer bits than their product; TOSA's has as many."""
+    return (is_byte(x) or _is_integer(x)) and value_of(x).dtype != (dtype or torch.int64)
+
+
+def _multiplied(x: Any, *, dtype: Any = None) -> Any:
+    if not _is_product(x, dtype=dtype):
+        return NotImplemented
+    kind = dtype or torch.int64
+    return aten.prod.default(wide(x).to(kind), dtype=kind)
+
+
+def _is_short_by_number(x: Any, number: Any, *_: Any, **__: Any) -> bool:
+    """Of integers of 16 bits TOSA has products and quotients with others alone."""
+    return value_of(x).dtype == torch.int16 and isinstance(number, int)
+
+
+def _times(x: Any, number: Any) -> Any:
+    return aten.mul.Tensor(*alike(x, number)) if _is_short_by_number(x, number) else NotImplemented
+
+
+def _by(x: Any, number: Any) -> Any:
+    kind = torch.get_default_dtype()
+    return aten.div.Tensor(x.to(kind), number) if _is_short_by_number(x, number) else NotImplemented
+
+
 def _relu(x: Any) -> Any:
     return x.clamp(min=0) if _is_integer(x) else NotImplemented
 
@@ -93,14 +119,71 @@ def _negated(x: Any) -> Any:
     return torch.zeros_like(x) - x if _is_integer(x) else NotImplemented
 
 
+def _signed(x: Any, y: Any) -> Any:
+    """As the float that it is: the absolute value of the least integer is no integer."""
+    return in_single(copysign)(x, y) if _has_sign_of(x, y) else NotImplemented
+
+
+def _has_sign_of(x: Any, y: Any) -> bool:
+    return _is_integer(x)
+
+
+def _are_mixed(x: Any, y: Any) -> bool:
+    """Whether a shift is of one dtype by another, of which TOSA and StableHLO have none."""
+    return value_of(x).dtype != value_of(y).dtype
+
+
+def _shifted(operator: Any) -> How:
+    """Of the dtype that eager PyTorch gives it."""
+
+    def made(x: Any, y: Any) -> Any:
+        return operator(*alike(x, y)) if _are_mixed(x, y) else NotImplemented
+
+    return _are_mixed, made
+
+
+def _is_beyond(x: Any, count: Any) -> bool:
+    """Whether a shift is by a number of bits that there are not, of which linalg and TOSA make anything."""
+    whole = is_byte(x) or _is_integer(x)
+    return whole and isinstance(count, int) and not 0 <= count < torch.iinfo(value_of(x).dtype).bits
+
+
+def _left_by(x: Any, count: Any) -> Any:
+    return (wide(x) & 0).to(x.dtype) if _is_beyond(x, count) else NotImplemented
+
+
+def _right_by(x: Any, count: Any) -> Any:
+    """The sign alone."""
+    if not _is_beyond(x, count):
+        return NotImplemented
+    if is_byte(x):
+        return _left_by(x, count)
+    return aten.bitwise_right_shift.Tensor(x, torch.full_like(x, torch.iinfo(x.dtype).bits - 1))
+
+
+_FAR: dict[Any, How] = {
+    **dict.fromkeys((aten.__lshift__.Scalar, aten.bitwise_left_shift.Tensor_Scalar), (_is_beyond, _left_by)),
+    **dict.fromkeys((aten.__rshift__.Scalar, aten.bitwise_right_shift.Tensor_Scalar), (_is_beyond, _right_by)),
+}
+_COPYSIGN: How = _has_sign_of, _signed
+_SHIFTS: dict[Any, How] = {
+    aten.bitwise_left_shift.Tensor: _shifted(aten.bitwise_left_shift.Tensor),
+    aten.bitwise_right_shift.Tensor: _shifted(aten.bitwise_right_shift.Tensor),
+    aten.__lshift__.Tensor: _shifted(aten.bitwise_left_shift.Tensor),
+    aten.__rshift__.Tensor: _shifted(aten.bitwise_right_shift.Tensor),
+}
 _DIVISIONS = (aten.div.Tensor_mode, aten.div.Scalar_mode)
 _REMAINDERS = (aten.remainder.Tensor, aten.remainder.Scalar)
 IN_LINALG: dict[Any, How] = {
     aten.neg.default: (_is_integer, _negated),
+    aten.copysign.Tensor: _COPYSIGN,
+    **_FAR,
     **dict.fromkeys(_DIVISIONS, _floored(_is_of_64_bits)),
 }
 """By operator: whether it is taken apart, and how."""
 IN_STABLEHLO: dict[Any, How] = {
+    aten.copysign.Tensor: _COPYSIGN,
+    **_SHIFTS,
     **dict.fromkeys(_REMAINDERS, _remainder(_may_be_negative)),
     **dict.fromkeys(_DIVISIONS, _floored(_is_of_64_bits)),
 }
@@ -108,6 +191,12 @@ IN_STABLEHLO: dict[Any, How] = {
 IN_TOSA: dict[Any, How] = {
     **{operator: _summed(operator) for operator in (aten.sum.default, aten.sum.dim_IntList)},
     aten.relu.default: (_is_integer, _relu),
+    aten.prod.default: (_is_product, _multiplied),
+    **dict.fromkeys((aten.mul.Tensor, aten.mul.Scalar), (_is_short_by_number, _times)),
+    **dict.fromkeys((aten.div.Tensor, aten.div.Scalar), (_is_short_by_number, _by)),
+    aten.copysign.Tensor: _COPYSIGN,
+    **_SHIFTS,
+    **_FAR,
     **dict.fromkeys(_REMAINDERS, _remainder(_is_rounded)),
     **dict.fromkeys(_DIVISIONS, _floored(_is_of_32_bits)),
 }

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from irwidget.frontends.decompositions_bytes import value_of, wide
-from irwidget.frontends.decompositions_kinds import How, all_of, in_32_bits, is_byte, narrowed
+from irwidget.frontends.decompositions_kinds import How, all_of, in_32_bits, is_byte, is_truth, narrowed
 
 aten: Any = torch.ops.aten
 prims: Any = torch.ops.prims
@@ -58,6 +58,15 @@ def _converted(x: Any, dtype: Any) -> Any:
     if dtype == torch.uint8:
         return x.to(torch.int32).to(dtype)
     return (x.to(torch.int8).to(torch.int32) & 255).to(dtype)
+
+
+def _becomes_complex(x: Any, dtype: Any, *_: Any, **__: Any) -> bool:
+    return (is_byte(x) or is_truth(x)) and dtype.is_complex
+
+
+def _as_complex(x: Any, dtype: Any) -> Any:
+    """By floats."""
+    return x.to(dtype.to_real()).to(dtype) if _becomes_complex(x, dtype) else NotImplemented
 
 
 def _makes_bytes(*_: Any, dtype: Any = None, **__: Any) -> bool:
@@ -146,6 +155,7 @@ IN_LINALG: dict[Any, How] = {
     aten.reciprocal.default: _as_float(aten.reciprocal.default),
     **{operator: _as_float(operator) for operator in (aten.atan2.default, aten.copysign.Tensor)},
     aten.clamp.Tensor: in_32_bits(aten.clamp.Tensor, torch.uint8),
+    prims.convert_element_type.default: (_becomes_complex, _as_complex),
     aten.constant_pad_nd.default: (_is_padded_high, _padded),
     **{operator: _whether(operator) for operator in (aten.any.dim, aten.all.dim)},
 }

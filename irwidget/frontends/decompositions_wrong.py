@@ -15,6 +15,7 @@ import torch
 from irwidget.frontends import (
     decompositions_floats,
     decompositions_folded,
+    decompositions_masks,
     decompositions_pools,
     decompositions_signed,
     decompositions_truths,
@@ -201,6 +202,10 @@ _adds_truths, _adds_narrow = _adds(torch.bool), _adds(torch.bool, torch.uint8, t
 """Whether an `index_put` adds truths; these or bytes, which torch-mlir refuses to TOSA."""
 
 
+def _any_of(*conditions: Callable[..., bool]) -> Callable[..., bool]:
+    return lambda *given, **named: any(takes(*given, **named) for takes in conditions)
+
+
 def _mean(x: Any, dim: int, index: Any, values: Any, reduce: str, *, include_self: bool = True) -> Any:
     """Of integers, rounded down; torch-mlir rounds towards zero."""
     if not _is_mean_of_integers(x, dim, index, values, reduce):
@@ -326,13 +331,19 @@ _PAIRS = (
     *(aten.maximum.default, aten.minimum.default, aten.bitwise_and.Tensor, aten.bitwise_or.Tensor),
     *(aten.bitwise_xor.Tensor, aten.pow.Tensor_Tensor, aten.atan2.default, aten.remainder.Tensor),
     *(aten.fmod.Tensor, aten.div.Tensor_mode, *_SEARCHES),
+    *(aten.bitwise_left_shift.Tensor, aten.bitwise_right_shift.Tensor),
 )
+_SHIFTS = {
+    aten.__lshift__.Tensor: aten.bitwise_left_shift.Tensor,
+    aten.__rshift__.Tensor: aten.bitwise_right_shift.Tensor,
+}
 _MEANS = (aten.mean.default, aten.mean.dim)
 _MOVED: dict[Any, How] = {
     **{operator: (is_byte, _max_pool(operator)) for operator in _POOLS},
     aten.where.self: (_of_mixed_choice, _where),
     aten.cat.default: (_of_mixed, _cat),
     **{operator: (_of_mixed_pair, _joined(operator)) for operator in _PAIRS},
+    **{operator: (_of_mixed_pair, _joined(shift)) for operator, shift in _SHIFTS.items()},
     **{operator: (is_byte, _average(operator)) for operator in _MEANS},
 }
 """What sees it in all languages that have signed integers only."""
@@ -343,7 +354,7 @@ _TABLE: dict[Any, Callable[..., Any]] = {
     aten.scatter_add.default: _scatter_add,
     aten.scatter_reduce.two: either(_mean, _reduced_truths),
     aten.logcumsumexp.default: _log_cumsum_exp,
-    **dict.fromkeys(_INDEX_PUTS, _index_put(_adds_truths)),
+    **dict.fromkeys(_INDEX_PUTS, either(decompositions_masks.index_put, _index_put(_adds_truths))),
     aten.abs.default: _abs,
     **{operator: _truth(operator) for operator in (aten.any.default, aten.all.default)},
 }
@@ -352,7 +363,7 @@ _TAKES: dict[Any, Callable[..., bool]] = {
     aten.scatter_add.default: is_truth,
     aten.scatter_reduce.two: _is_reduced_wrongly,
     aten.logcumsumexp.default: _is_short,
-    **dict.fromkeys(_INDEX_PUTS, _adds_truths),
+    **dict.fromkeys(_INDEX_PUTS, _any_of(decompositions_masks.takes, _adds_truths)),
     **dict.fromkeys((aten._embedding_bag.default, aten._embedding_bag_forward_only.default), _has_weights),
     **dict.fromkeys((aten.abs.default, aten.any.default, aten.all.default), is_byte),
 }
@@ -389,10 +400,6 @@ def _both(*tables: Mapping[Any, How]) -> dict[Any, How]:
     return found
 
 
-def _any_of(*conditions: Callable[..., bool]) -> Callable[..., bool]:
-    return lambda *given, **named: any(takes(*given, **named) for takes in conditions)
-
-
 _ORDERS = {name: _orders_wrongly(*right) for name, right in _RIGHT.items()}
 _BEYOND: dict[Any, How] = {
     operator: (_is_beyond, _brought_within(operator))
@@ -405,7 +412,13 @@ _IN_TOSA = {
         _leaves_bytes,
         _divides_wrongly,
     ),
-    **dict.fromkeys(_INDEX_PUTS, (_adds_narrow, _index_put(_adds_narrow))),
+    **dict.fromkeys(
+        _INDEX_PUTS,
+        (
+            _any_of(decompositions_masks.takes, _adds_narrow),
+            either(decompositions_masks.index_put, _index_put(_adds_narrow)),
+        ),
+    ),
 }
 _SIGNED = {
     "": _both(

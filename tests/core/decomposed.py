@@ -256,6 +256,37 @@ def copied(x: torch.Tensor, *_: torch.Tensor) -> Any:
     return torch.copysign(x.flip(0), x)
 
 
+def shifted(x: torch.Tensor, i: torch.Tensor, *_: torch.Tensor) -> Any:
+    """Of two dtypes and too far; signs of integers of which the least has no absolute value, limits that are NaN."""
+    by, least = i & 7, torch.where(i < 0, -(1 << 31), i).int()
+    shifts = x >> by, x << by.byte(), x >> by.long(), torch.bitwise_right_shift(i, by.byte()), i << by.long()
+    far = i >> 40, i << 32, x >> 8, x << -1, torch.bitwise_right_shift(i, -1)
+    signs = torch.copysign(least, i), torch.copysign(least, -i.float())
+    return *shifts, *far, *signs, x.float().clamp(min=NAN), x.half().clamp(1, NAN)
+
+
+def masked(x: torch.Tensor, i: torch.Tensor, f: torch.Tensor) -> Any:
+    """Written where a mask is true, also nowhere; on which the process ends in linalg."""
+    rows, few, many, put = f.reshape(4, 13), i[:4] > 1 << 20, x[:13] > 9, torch.ops.aten.index_put
+    written = put(rows, [few], rows[0]), put(rows, [None, many], rows[:, :1], True), put(rows, [rows > 0], f[0])
+    return *written, put(rows > 0, [many[:4]], rows[:1] < 9, True), put(x, [x > 200], x[1], True)
+
+
+def short(x: torch.Tensor, i: torch.Tensor, *_: torch.Tensor) -> Any:
+    """Integers of 16 bits and their products to TOSA, and sums of products by numbers that are none."""
+    number = i.short()
+    square, rows = x.reshape(13, 2, 2), number.reshape(13, 2, 2)
+    factors: dict[str, Any] = {"beta": 1.6, "alpha": 2.4}
+    sums = [torch.addbmm(one[0], one, one, **factors) for one in (square, rows, rows.float())]
+    products = number[10:14].prod(), i[10:14].prod(), number[10:14].prod(dtype=torch.int32), number * 3, number / 7
+    return *sums, torch.baddbmm(square, square, square, **factors), *products
+
+
+def paired(x: torch.Tensor, *_: torch.Tensor) -> Any:
+    """Complex numbers that are made of what has no sign."""
+    return x.to(torch.complex64), (x > 9).to(torch.complex128)
+
+
 def rooted(x: torch.Tensor, *_: torch.Tensor) -> Any:
     return x**0.5
 
@@ -346,7 +377,8 @@ _MANY = BYTES, torch.arange(-100, 420, 10, dtype=torch.int32) | 1, torch.linspac
 _ODD = EDGES[:10], torch.tensor([1, 3, 0, 2])
 PROGRAMS: dict[Callable[..., Any], tuple[torch.Tensor, ...]] = {
     **dict.fromkeys((images, orders, writes, numbers, products, signs, means, bags, known, beyond, ceiled), _FEW),
-    **dict.fromkeys((unsigned, crashing, few, many, truths, summed, small, copied, rooted, outside), _MANY),
+    **dict.fromkeys((unsigned, crashing, few, many, truths, summed, small, copied, rooted, outside, shifted), _MANY),
+    **dict.fromkeys((masked, short, paired), _MANY),
     **dict.fromkeys((floats, large, near, infinite), _ODD),
     narrow: (torch.randint(0, 256, (3, 8), dtype=torch.uint8, generator=_NUMBERS),),
     powers: (torch.arange(-3, 66, 5),),

@@ -44,12 +44,14 @@ from tests.core.decomposed import (
     large,
     lengths,
     many,
+    masked,
     means,
     narrow,
     near,
     numbers,
     orders,
     outside,
+    paired,
     powers,
     products,
     put,
@@ -57,6 +59,8 @@ from tests.core.decomposed import (
     right_in_stablehlo,
     rolled,
     rooted,
+    shifted,
+    short,
     signs,
     small,
     summed,
@@ -145,7 +149,8 @@ SOMETIMES = [
     *((one, LINALG) for one in (lengths, powers, put, floats, large, crashing, summed, copied, narrow, outside)),
     *((one, TOSA) for one in (rolled, rooted, small, narrow, floats, infinite, outside)),
     *((one, STABLEHLO) for one in (windows, beyond, ceiled, floats, infinite, outside)),
-    (infinite, LINALG),
+    *((infinite, LINALG), (paired, LINALG), (short, TOSA), (short, LINALG)),
+    *((one, target) for one in (shifted, masked) for target in (LINALG, TOSA, STABLEHLO)),
 ]
 
 

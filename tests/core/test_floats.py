@@ -86,3 +86,19 @@ WIDE = torch.tensor([1.0, 2.0], dtype=torch.float64)
 def test_what_is_lost_is_said(model: Any, x: torch.Tensor, target: str, said: str) -> None:
     low = irwidget.lower(model, x, to=target)
     assert [one.message[: len(said)] for one in low.diagnostics] == ([said] if said else [])
+
+
+def test_eager_is_no_measure_where_its_kernel_rounds_what_the_program_does_not() -> None:
+    """A norm of bfloat16 becomes operators of float32; eager PyTorch rounds the mean and the scale."""
+    random = torch.Generator().manual_seed(1)
+    x = (torch.randn(3, 2, 3, 4, generator=random) * 5).bfloat16()
+    scale, offset = torch.tensor([-8.5, -1.7656]).bfloat16(), torch.tensor([-4.3125, -2.4062]).bfloat16()
+
+    def norm(x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.batch_norm(x, None, None, scale, offset, training=True, eps=0.5)
+
+    low = irwidget.lower(norm, x, to="linalg_on_tensors_mlir", check=True)
+    assert low.check is not None
+    assert low.check.state == "equal", low.check
+    wrong = low.dumps[0].text.replace("constant.float 5.000000e-01", "constant.float 1.000000e+00")  # by one percent
+    assert str(low.edit(0, wrong).run(check=True).check).startswith("DIFFERS")
