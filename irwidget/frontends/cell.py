@@ -23,8 +23,8 @@ class Shell(Protocol):
         ...
 
     @property
-    def ast_transformers(self) -> list[ast.NodeTransformer]:
-        """Applied to the code before it runs."""
+    def ast_transformers(self) -> Any:
+        """A list of `ast.NodeTransformer`, applied to the code before it runs."""
         ...
 
     def run_cell(self, raw_cell: str, store_history: bool = False) -> Any:

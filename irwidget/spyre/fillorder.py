@@ -29,8 +29,8 @@ def fill_in_order(graph: Graph, module: GraphModule, buffer_of: Callable[[Node],
 
     A buffer is laid out in the order in which what makes it reads its operands: as soon as a view is taken of it or
     a reduction to few elements reads it, else after everything else. Until then it counts as contiguous, which a
-    view in another shape makes it. Results, those that are views, too, and what a host op is given keep eager's strides. `module` is the FX
-    graph that `graph` was lowered from, `buffer_of` the buffer that holds a node's value.
+    view in another shape makes it. Results, those that are views, too, and what a host op is given keep eager's
+    strides. `module` is the FX graph that `graph` was lowered from, `buffer_of` the buffer that holds a node's value.
     """
     filling = _Filling(graph)
     made: dict[str, list[Op]] = {}
@@ -201,4 +201,6 @@ def _loop_order(steps: Sequence[Sequence[int]], size: Sequence[int]) -> list[int
         second = sum(one[a] == 0 or one[b] < one[a] for one in steps)
         return second - first or b - a
 
-    return sorted(reversed(range(len(size))), key=cmp_to_key(compare))
+    order = [*reversed(range(len(size)))]
+    order.sort(key=cmp_to_key(compare))  # which begins with the innermost: a vote need not be transitive
+    return order

@@ -90,6 +90,18 @@ def one_head(q, k, v):
     return torch.softmax(q @ k.mT * 0.125, -1) @ v
 
 
+def turned(x):
+    return x.permute(1, 0, 2)
+
+
+def scores(q, k):
+    return (q.transpose(1, 2) * 2) @ (k.transpose(1, 2) * 2).mT
+
+
+def product_and_mean(x, z):
+    return ((y := turned(x) * 2) @ z).mean(-1, keepdim=True) + y
+
+
 FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...], ...]]] = {
     "rope": (rope, ((2, 4, 32, 128), (32, 128), (32, 128))),
     "rotary": (rotary, ((1, 4, 32, 128), (32, 64), (32, 64))),
@@ -144,6 +156,18 @@ FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...], ...]]] = {
     "one head of two": (lambda q, k, v: torch.softmax(q @ k.mT, -1) @ v, ((1, 8, 32, 64), *[(1, 1, 32, 64)] * 2)),
     "written slice": (written_slice, ((2, 16, 64), (2, 4, 64), (64, 64))),
     "logit": (lambda a: torch.logit(a, 0.25), ((5, 128),)),
+    "scores read one by one": (lambda q, k: torch.sigmoid(scores(q, k)) * 3, ((1, 64, 4, 64),) * 2),
+    "scores turned": (lambda q, k: (scores(q, k) * 2).transpose(1, 2) + 1, ((1, 64, 4, 64),) * 2),
+    "turned and summed": (lambda x, z: (turned(x) * z).sum(0), ((64, 4, 64), (4, 64, 64))),
+    "turned, in a product and by itself": (product_and_mean, ((64, 4, 64), (4, 64, 64))),
+    "turned, silu": (lambda x: F.silu(turned(x)) + 1, ((64, 4, 64),)),
+    "turned, softplus": (lambda x: F.softplus(turned(x)) + 1, ((64, 4, 64),)),
+    "turned, rms_norm": (lambda x: F.rms_norm(turned(x), (64,), None, 1e-5) + 1, ((64, 4, 64),)),
+    "turned, layer_norm": (lambda x: F.layer_norm(turned(x), (64,)), ((64, 4, 64),)),
+    "turned, softmax": (lambda x: torch.softmax(turned(x) * 2, -1), ((64, 4, 64),)),
+    "turned, silu, as rows": (lambda x: F.silu(turned(x)).reshape(256, 64) * 2, ((64, 4, 64),)),
+    "turned, lerp": (lambda x, y: torch.lerp(turned(x), turned(y), 0.3), ((64, 4, 64),) * 2),
+    "turned, zeros_like": (lambda x: torch.zeros_like(turned(x)) + turned(x) * 2, ((64, 4, 64),)),
 }
 
 
