@@ -363,17 +363,18 @@ _TABLE: dict[Any, Callable[..., Any]] = {
 }
 
 
-def _quantised() -> dict[Any, Callable[..., Any]]:
-    """By operator; they are there once a quantiser has been imported."""
+def _of_libraries() -> dict[Any, Callable[..., Any]]:
+    """By operator; they are there once a quantiser, or a mixture of experts of transformers, has been imported."""
     table: dict[Any, Callable[..., Any]] = {}
     quantised: Any = torch.ops.quantized_decomposed
-    for name, function in (
-        ("quantize_per_tensor", _quantize_per_tensor),
-        ("dequantize_per_tensor", _dequantize_per_tensor),
-        ("quantize_per_channel", _quantize_per_channel),
-        ("dequantize_per_channel", _dequantize_per_channel),
+    for library, name, function in (
+        (quantised, "quantize_per_tensor", _quantize_per_tensor),
+        (quantised, "dequantize_per_tensor", _dequantize_per_tensor),
+        (quantised, "quantize_per_channel", _quantize_per_channel),
+        (quantised, "dequantize_per_channel", _dequantize_per_channel),
+        (torch.ops.transformers, "grouped_mm_fallback", decompositions_order.grouped_mm),
     ):
-        packet = getattr(quantised, name, None)
+        packet = getattr(library, name, None)
         if packet is not None:
             table.update(
                 {getattr(packet, overload): function for overload in packet.overloads() if "out" not in overload}
@@ -415,8 +416,8 @@ class Chosen:
 def of(program: ExportedProgram, language: str) -> Chosen:
     """What of a program is taken apart; `language`, `TOSA` or `StableHLO`, has fewer operators itself."""
     nodes = nodes_of(program)
-    narrow, table = decompositions_narrow.table(language), _whole(language, len(_quantised()))
-    takes = {**dict.fromkeys({**_TABLE, **_quantised()}, _always), **_SOMETIMES}
+    narrow, table = decompositions_narrow.table(language), _whole(language, len(_of_libraries()))
+    takes = {**dict.fromkeys({**_TABLE, **_of_libraries()}, _always), **_SOMETIMES}
     refused = {node.target for node in nodes if takes.get(node.target, _never)(*node.args, **node.kwargs)}
     refused |= {node.target for node in nodes if node.target in narrow and decompositions_narrow.takes(node)}
     wrong = {node.target for node in nodes if decompositions_wrong.takes(node, language)}
@@ -438,7 +439,7 @@ def _never(*_: Any, **__: Any) -> bool:
 def _whole(language: str, _: int) -> dict[Any, Callable[..., Any]]:
     """All tables; of what is in several, the first that takes the arguments. Made once for as many quantised ones."""
     table = decompositions_wrong.table(language)
-    for more in ({**_TABLE, **_quantised()}, decompositions_narrow.table(language)):
+    for more in ({**_TABLE, **_of_libraries()}, decompositions_narrow.table(language)):
         both = {name: either(table[name], function) for name, function in more.items() if name in table}
         table = {**table, **more, **both}
     return {**table, **decompositions_resize.of_bytes({**private_torch_mlir.decompositions(), **table})}

@@ -129,6 +129,65 @@ def _put(x: Any, index: Any, values: Any, accumulate: bool = False) -> Any:
     return made.reshape(x.shape)
 
 
+_LONGEST = 2048
+
+
+def is_short(x: Any, dim: int = -1, descending: bool = False, *, stable: Any = None) -> bool:
+    """Whether elements along a dimension are few enough for a table of every pair."""
+    value = value_of(x)
+    length = value.shape[dim] if value.dim() else None
+    return isinstance(length, int) and length <= _LONGEST
+
+
+def sorted_by_rank(x: Any, dim: int = -1, descending: bool = False, *, stable: Any = None) -> Any:
+    """Values and places by how many elements come before each: of equal ones those before it, NaN as the largest."""
+    if not is_short(x, dim):
+        return NotImplemented
+    rows = x.movedim(dim, -1)
+    place = torch.arange(rows.shape[-1], device=x.device)
+    mine, others = rows.unsqueeze(-1), rows.unsqueeze(-2)
+    less, more = others < mine, others > mine
+    if x.dtype.is_floating_point:
+        less, more = (
+            less | (torch.isnan(mine) & ~torch.isnan(others)),
+            more | (torch.isnan(others) & ~torch.isnan(mine)),
+        )
+    before = (more if descending else less) | (~less & ~more & (place < place[:, None]))
+    rank = before.to(torch.int64).sum(-1)
+    chosen = rank.unsqueeze(-2) == place[:, None]
+    places = torch.where(chosen, place, torch.zeros_like(place)).sum(-1)
+    return rows.gather(-1, places).movedim(-1, dim), places.movedim(-1, dim)
+
+
+def _histogram(x: Any, bins: int = 100, least: Any = 0, most: Any = 0) -> Any:
+    """How many elements lie in each of equal parts of a range, the last of which has its end."""
+    if least >= most:  # the range is that of the elements
+        return NotImplemented
+    x = x.reshape(-1)
+    part = torch.floor((x - least) * bins / (most - least)).clamp(max=bins - 1)
+    bin_ = torch.arange(bins, device=x.device, dtype=x.dtype)[:, None]
+    return ((part == bin_) & (x >= least) & (x <= most)).to(torch.int64).sum(1).to(x.dtype)
+
+
+def _has_range(_: Any, __: int = 100, least: Any = 0, most: Any = 0) -> bool:
+    return least < most
+
+
+def grouped_mm(x: Any, weights: Any, ends: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
+    """Rows by the matrix of their group, which ends before the row that is given: a product with each, and a choice."""
+    if not _are_rows(x, weights, ends, bias, out_dtype):
+        return NotImplemented
+    rows = torch.arange(x.shape[0], device=x.device)[None]
+    first = torch.cat([torch.zeros_like(ends[:1]), ends[:-1]])
+    mine = (rows >= first[:, None]) & (rows < ends[:, None])
+    made = torch.bmm(x.expand(weights.shape[0], *x.shape), weights)
+    return torch.where(mine[:, :, None], made, torch.zeros_like(made)).sum(0, dtype=x.dtype)
+
+
+def _are_rows(x: Any, weights: Any, ends: Any = None, bias: Any = None, out_dtype: Any = None) -> bool:
+    return value_of(x).dim() == 2 and value_of(weights).dim() == 3 and ends is not None and bias is out_dtype is None
+
+
 # Views by strides, of tensors that lie in order
 
 
@@ -173,11 +232,19 @@ TABLE: dict[Any, Callable[..., Any]] = {
     **dict.fromkeys((aten.scatter.reduce, aten.scatter.value_reduce), _scatter),
     aten.index_reduce.default: _index_reduce,
     aten.put.default: _put,
+    aten.sort.stable: sorted_by_rank,
+    aten.histc.default: _histogram,
+    aten._grouped_mm.default: grouped_mm,
     **dict.fromkeys((aten.as_strided.default, aten.as_strided_copy.default), _as_strided),
     aten.as_strided_scatter.default: _as_strided_scatter,
 }
 """By operator."""
-TAKES: dict[Any, Callable[..., bool]] = dict.fromkeys(
-    (aten.as_strided.default, aten.as_strided_copy.default, aten.as_strided_scatter.default), _lies_in_order
-)
+TAKES: dict[Any, Callable[..., bool]] = {
+    **dict.fromkeys(
+        (aten.as_strided.default, aten.as_strided_copy.default, aten.as_strided_scatter.default), _lies_in_order
+    ),
+    aten.sort.stable: is_short,
+    aten.histc.default: _has_range,
+    aten._grouped_mm.default: _are_rows,
+}
 """Whether an operator of the table is taken apart for some arguments."""

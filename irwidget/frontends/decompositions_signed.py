@@ -7,8 +7,9 @@ from typing import Any
 
 import torch
 
+from irwidget.frontends import decompositions_order
 from irwidget.frontends.decompositions_bytes import value_of, wide
-from irwidget.frontends.decompositions_kinds import How, alike, is_byte
+from irwidget.frontends.decompositions_kinds import How, alike, is_byte, narrowed, number
 from irwidget.frontends.decompositions_narrow import copysign, fmod, in_single
 
 aten: Any = torch.ops.aten
@@ -96,18 +97,30 @@ def _multiplied(x: Any, *, dtype: Any = None) -> Any:
     return aten.prod.default(wide(x).to(kind), dtype=kind)
 
 
-def _is_short_by_number(x: Any, number: Any, *_: Any, **__: Any) -> bool:
+def _is_short_by_number(x: Any, y: Any, *_: Any, **__: Any) -> bool:
     """Of integers of 16 bits TOSA has products and quotients with others alone."""
-    return value_of(x).dtype == torch.int16 and isinstance(number, int)
+    return value_of(x).dtype == torch.int16 and isinstance(y, int)
 
 
-def _times(x: Any, number: Any) -> Any:
-    return aten.mul.Tensor(*alike(x, number)) if _is_short_by_number(x, number) else NotImplemented
+def _times(x: Any, y: Any) -> Any:
+    return aten.mul.Tensor(*alike(x, y)) if _is_short_by_number(x, y) else NotImplemented
 
 
-def _by(x: Any, number: Any) -> Any:
+def _by(x: Any, y: Any) -> Any:
     kind = torch.get_default_dtype()
-    return aten.div.Tensor(x.to(kind), number) if _is_short_by_number(x, number) else NotImplemented
+    return aten.div.Tensor(x.to(kind), y) if _is_short_by_number(x, y) else NotImplemented
+
+
+def _is_order_of_integers(x: Any, *given: Any, **named: Any) -> bool:
+    """Whether integers or truths are sorted, of which TOSA has no order."""
+    return not value_of(x).dtype.is_floating_point and decompositions_order.is_short(x, *given, **named)
+
+
+def _sorted(x: Any, *given: Any, **named: Any) -> Any:
+    if not _is_order_of_integers(x, *given, **named):
+        return NotImplemented
+    values, places = decompositions_order.sorted_by_rank(number(x), *given, **named)
+    return narrowed(values, x.dtype), places
 
 
 def _relu(x: Any) -> Any:
@@ -192,6 +205,7 @@ IN_TOSA: dict[Any, How] = {
     **{operator: _summed(operator) for operator in (aten.sum.default, aten.sum.dim_IntList)},
     aten.relu.default: (_is_integer, _relu),
     aten.prod.default: (_is_product, _multiplied),
+    **dict.fromkeys((aten.sort.default, aten.sort.stable), (_is_order_of_integers, _sorted)),
     **dict.fromkeys((aten.mul.Tensor, aten.mul.Scalar), (_is_short_by_number, _times)),
     **dict.fromkeys((aten.div.Tensor, aten.div.Scalar), (_is_short_by_number, _by)),
     aten.copysign.Tensor: _COPYSIGN,

@@ -282,6 +282,15 @@ def short(x: torch.Tensor, i: torch.Tensor, *_: torch.Tensor) -> Any:
     return *sums, torch.baddbmm(square, square, square, **factors), *products
 
 
+def grouped(x: torch.Tensor, i: torch.Tensor, f: torch.Tensor) -> Any:
+    """What mixtures of experts do: sort rows by expert, count them, and multiply each group."""
+    expert, rows, weights = x[:6] % 3, f[:48].bfloat16().reshape(6, 8), f.repeat(4)[:192].bfloat16().reshape(3, 8, 8)
+    counts, order = torch.histc(expert.float(), 3, 0, 2), expert.long().argsort(stable=True)
+    sums = torch.nn.functional.grouped_mm(rows[order], weights, offs=counts.cumsum(0).to(torch.int32))
+    ordered = (x > 99).sort(stable=True)[1], *torch.sort(EDGES.repeat(2), stable=True, descending=True)
+    return counts, sums, torch.histc(f, 7, -3, 250), *x.flip(0).sort(descending=True), *ordered
+
+
 def paired(x: torch.Tensor, *_: torch.Tensor) -> Any:
     """Complex numbers that are made of what has no sign."""
     return x.to(torch.complex64), (x > 9).to(torch.complex128)
@@ -378,7 +387,7 @@ _ODD = EDGES[:10], torch.tensor([1, 3, 0, 2])
 PROGRAMS: dict[Callable[..., Any], tuple[torch.Tensor, ...]] = {
     **dict.fromkeys((images, orders, writes, numbers, products, signs, means, bags, known, beyond, ceiled), _FEW),
     **dict.fromkeys((unsigned, crashing, few, many, truths, summed, small, copied, rooted, outside, shifted), _MANY),
-    **dict.fromkeys((masked, short, paired), _MANY),
+    **dict.fromkeys((masked, short, paired, grouped), _MANY),
     **dict.fromkeys((floats, large, near, infinite), _ODD),
     narrow: (torch.randint(0, 256, (3, 8), dtype=torch.uint8, generator=_NUMBERS),),
     powers: (torch.arange(-3, 66, 5),),

@@ -38,6 +38,7 @@ from tests.core.decomposed import (
     edges,
     few,
     floats,
+    grouped,
     images,
     infinite,
     known,
@@ -151,6 +152,7 @@ SOMETIMES = [
     *((one, STABLEHLO) for one in (windows, beyond, ceiled, floats, infinite, outside)),
     *((infinite, LINALG), (paired, LINALG), (short, TOSA), (short, LINALG)),
     *((one, target) for one in (shifted, masked) for target in (LINALG, TOSA, STABLEHLO)),
+    *((grouped, LINALG), (grouped, TOSA)),
 ]
 
 
