@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 import torch
 
-from irwidget.frontends import decompositions_bytes, decompositions_masks, decompositions_unsigned, decompositions_wrong
+from irwidget.frontends import (
+    decompositions_bytes,
+    decompositions_integers,
+    decompositions_masks,
+    decompositions_unsigned,
+    decompositions_wrong,
+)
 
 aten: Any = torch.ops.aten
 prims: Any = torch.ops.prims
@@ -64,3 +70,14 @@ def test_what_has_no_sign_becomes_complex_by_floats(kind: torch.dtype) -> None:
     assert not takes(x, torch.float32)
     if takes(x, torch.complex64):
         assert torch.equal(made(x, torch.complex128), x.to(torch.complex128))
+
+
+def test_integers_to_negative_powers_and_near_without_a_distance() -> None:
+    x, powers = (one.reshape(-1) for one in torch.meshgrid(torch.arange(-2, 3), torch.arange(-3, 3), indexing="ij"))
+    known = (x != 0) | (powers >= 0)  # of zero eager PyTorch has none
+    got = decompositions_integers.TABLE[aten.pow.Tensor_Tensor](x, powers)[known]
+    assert torch.equal(got, torch.pow(x[known], powers[known]))
+    large = torch.tensor([(1 << 24) + 1, 5, 6])
+    for rtol, atol in ((0, 0), (0, 1), (1e-5, 1e-8)):
+        got = decompositions_integers.TABLE[aten.isclose.default](large, large - 1, rtol, atol)
+        assert torch.equal(got, torch.isclose(large, large - 1, rtol, atol))
