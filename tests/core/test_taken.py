@@ -1,0 +1,83 @@
+"""Whether an operator is taken apart for some arguments, each by itself, and that it is as eager PyTorch has it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from irwidget.frontends import (
+    decompositions_bytes,
+    decompositions_integers,
+    decompositions_masks,
+    decompositions_unsigned,
+    decompositions_wrong,
+)
+
+aten: Any = torch.ops.aten
+prims: Any = torch.ops.prims
+X = torch.arange(24.0).reshape(2, 3, 4)
+ROW, FEW, MANY = torch.tensor([True, False]), torch.tensor([False, True, True]), X > 9
+MASKS = {
+    "of the first dimension": ([ROW], X[:1] + 1, True),
+    "behind one": ([None, FEW], X[:, :1] + 1, True),
+    "behind one, of what follows": ([None, FEW], X[0, 0] + 1, True),
+    "of two dimensions": ([FEW.expand(2, 3)], X[0, :1] + 1, True),
+    "of all": ([MANY], X[1, 1, 1], True),
+    "nowhere": ([ROW & False], X[0], True),
+    "for each place its own": ([None, FEW], X[:, 1:], False),
+    "with an index": ([ROW, torch.tensor([1])], X[0, 0], False),
+    "no mask": ([torch.tensor([1])], X[0], False),
+}
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+@pytest.mark.parametrize("name", MASKS)
+def test_a_write_where_a_mask_is_true_is_a_choice_where_all_get_the_same(name: str, accumulate: bool) -> None:
+    indices, values, taken = MASKS[name]
+    got = decompositions_masks.index_put(X, indices, values, accumulate)
+    if taken:
+        assert torch.equal(got, aten.index_put.default(X, indices, values, accumulate))
+    else:
+        assert got is NotImplemented
+
+
+@pytest.mark.parametrize("kind", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64])
+def test_shifts_by_all_bits_leave_the_sign(kind: torch.dtype) -> None:
+    limits, table = torch.iinfo(kind), decompositions_wrong.table("")
+    x = torch.tensor([limits.min, limits.max, limits.max // 2, 1], dtype=kind)
+    for operator in (aten.__lshift__.Scalar, aten.__rshift__.Scalar):
+        for count in (limits.bits, limits.bits + 8, -1):
+            assert torch.equal(table[operator](x, count), operator(x, count)), count
+        assert table[operator](x, limits.bits - 1) is NotImplemented
+
+
+@pytest.mark.parametrize("kind", [torch.uint8, torch.int16, torch.int64])
+def test_of_factors_of_integers_the_whole_part_counts(kind: torch.dtype) -> None:
+    x = torch.tensor([[1, 2], [3, 40]], dtype=kind)
+    got = decompositions_bytes.TABLE[aten.addmm.default](x, x, x, beta=1.6, alpha=2.4)
+    want = torch.addmm(x, x, x, beta=1.6, alpha=2.4)
+    assert torch.equal(got, want)
+    assert got.dtype == want.dtype
+
+
+@pytest.mark.parametrize("kind", [torch.bool, torch.uint8, torch.int32])
+def test_what_has_no_sign_becomes_complex_by_floats(kind: torch.dtype) -> None:
+    takes, made = decompositions_unsigned.IN_LINALG[prims.convert_element_type.default]
+    x = torch.tensor([0, 1, 200]).to(kind)
+    assert takes(x, torch.complex64) == (kind != torch.int32)
+    assert not takes(x, torch.float32)
+    if takes(x, torch.complex64):
+        assert torch.equal(made(x, torch.complex128), x.to(torch.complex128))
+
+
+def test_integers_to_negative_powers_and_near_without_a_distance() -> None:
+    x, powers = (one.reshape(-1) for one in torch.meshgrid(torch.arange(-2, 3), torch.arange(-3, 3), indexing="ij"))
+    known = (x != 0) | (powers >= 0)  # of zero eager PyTorch has none
+    got = decompositions_integers.TABLE[aten.pow.Tensor_Tensor](x, powers)[known]
+    assert torch.equal(got, torch.pow(x[known], powers[known]))
+    large = torch.tensor([(1 << 24) + 1, 5, 6])
+    for rtol, atol in ((0, 0), (0, 1), (1e-5, 1e-8)):
+        got = decompositions_integers.TABLE[aten.isclose.default](large, large - 1, rtol, atol)
+        assert torch.equal(got, torch.isclose(large, large - 1, rtol, atol))
