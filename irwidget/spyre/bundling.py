@@ -74,7 +74,7 @@ def _tensors(ops: list[Op], in_lx: Mapping[str, int], in_pool: Mapping[str, int]
     """What counts for the limit: tensors in device memory, and upstream each copy into one by a name of its own."""
     names = [name for op in ops for name in (*(r.buffer for r in op.tensor_reads), op.target)]
     held = [n for n in names if n not in in_lx and n not in in_pool]
-    copies = [op.buffer for op in ops if op.rule in ("copy_into", "copy_back") and op.target in held]
+    copies = [op.buffer for op in ops if op.is_mutation and op.target in held]
     return list(dict.fromkeys((*held, *copies)))
 
 

@@ -17,7 +17,7 @@ from irwidget.spyre.formats import cast_op, device_format, dtype_name
 from irwidget.spyre.ir import Buffer, BufferView, External, HostFunction, Op, Ranges, Read
 from irwidget.spyre.layout import row_major
 from irwidget.spyre.notes import custom
-from irwidget.spyre.opfuncs import COMPARISONS
+from irwidget.spyre.opfuncs import COMPARISONS, HOST_REASONS
 from irwidget.spyre.tensorspec import Input
 
 
@@ -271,6 +271,13 @@ class LoopBuilder:
         names = self.external(call, tuple(seen), described, reason)
         for name, (_, part) in zip(names, parts, strict=True):
             self.by_storage[storage_id(part)] = name
+
+    def unlowered(self, node: Node) -> None:
+        """The node, which has no lowering, on the host: upstream has nothing that runs, or calls the CPU, too."""
+        reason = getattr(node.target, "reason", "") or HOST_REASONS.get(packet(node), "")
+        if torch.Tag.pointwise in getattr(node.target, "tags", ()) and node.meta["val"].dtype.is_floating_point:
+            reason = "no OpFunc; upstream makes its kernel a stub that raises when it is run"
+        self.fallback(node, reason)
 
     def external(
         self,

@@ -85,11 +85,11 @@ class _Filling:
         self.decided: dict[str, Strides] = {}
 
     def fix(self, name: str, strides: Strides) -> None:
-        """Give a buffer these strides, unless it has been given others."""
+        """Give a buffer these strides, unless it has been given others; those of dims of one element do not matter."""
         if name in self.makers and name not in self.decided:
             buffer = self.graph.buffers[name]
             apart = any(n > 1 and a != b for n, a, b in zip(buffer.size, buffer.stride, strides, strict=True))
-            self.decided[name] = buffer.stride if apart and name in self.returned else strides
+            self.decided[name] = strides if apart and name not in self.returned else buffer.stride
 
     def decide(self, name: str) -> None:
         """Lay a buffer out in the order of the reads of what makes it."""
@@ -201,6 +201,6 @@ def _loop_order(steps: Sequence[Sequence[int]], size: Sequence[int]) -> list[int
         second = sum(one[a] == 0 or one[b] < one[a] for one in steps)
         return second - first or b - a
 
-    order = [*reversed(range(len(size)))]
-    order.sort(key=cmp_to_key(compare))  # which begins with the innermost: a vote need not be transitive
+    order = list(reversed(range(len(size))))  # Inductor's start, which shows where the vote is no order
+    order.sort(key=cmp_to_key(compare))
     return order

@@ -20,7 +20,7 @@ from irwidget.spyre.inplace import WrittenPart, written_parts
 from irwidget.spyre.ir import Buffer, BufferView, Graph, Op, Read, blaming
 from irwidget.spyre.layout import device_layout
 from irwidget.spyre.notes import custom
-from irwidget.spyre.opfuncs import FALLBACKS, HOST_REASONS, POINTWISE, REDUCTIONS
+from irwidget.spyre.opfuncs import FALLBACKS, POINTWISE, REDUCTIONS
 from irwidget.spyre.tensorspec import Input
 
 
@@ -165,7 +165,7 @@ class _Lowering(LoopBuilder):
         elif name in REDUCTIONS:
             self._reduction(node, REDUCTIONS[name])
         else:
-            self.fallback(node, self._why_on_host(node))
+            self.unlowered(node)
 
     def _view(self, node: Node, name: str) -> None:
         source = next((a for a in node.all_input_nodes), None)
@@ -491,13 +491,3 @@ class _Lowering(LoopBuilder):
             Read(view.buffer, Index(tuple(steps), view.offset, (gather,)), dtype=view.dtype),
         ]
         self.emit(node, "pointwise", "copy", ranges_of(size), reads, rule="gather")
-
-    def _why_on_host(self, node: Node) -> str:
-        """Of an op without a lowering: why upstream has nothing that runs, or nothing where it calls the CPU, too."""
-        if torch.Tag.pointwise in getattr(node.target, "tags", ()) and not _integers(node):
-            return "no OpFunc; upstream makes its kernel a stub that raises when it is run"
-        return getattr(node.target, "reason", "") or HOST_REASONS.get(packet(node), "")
-
-
-def _integers(node: Node) -> bool:
-    return not node.meta["val"].dtype.is_floating_point

@@ -6,7 +6,7 @@ from operator import getitem
 from typing import Any
 
 import torch
-from torch.fx import GraphModule, Node
+from torch.fx import Graph, GraphModule, Node
 
 from irwidget.private_torch import pytree, storage_id
 from irwidget.spyre import flattened, neutral
@@ -18,12 +18,13 @@ _FLOATING = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 def rewrite(graph: GraphModule, mutated: int = 0) -> GraphModule:
     """Join casts, move nodes to their users, drop copies that change nothing, name matmuls, fold `mm + c` into addmm.
 
-    The last `mutated` outputs are the new values of inputs.
+    The last `mutated` outputs are the new values of inputs. The graph that is given stays as it is: it is a dump.
     """
+    graph = _copied(graph)
     neutral.leave_out(graph)
     _join_casts(graph)
     flattened.flatten(graph)
-    _move_to_users(graph)
+    _move_to_users(graph, mutated)
     _drop_copies(graph, mutated)
     _drop_whole_scatters(graph)
     flattened.batch(graph)
@@ -35,6 +36,17 @@ def rewrite(graph: GraphModule, mutated: int = 0) -> GraphModule:
             _fold_addmm(node)
     graph.recompile()
     return graph
+
+
+def _copied(graph: GraphModule) -> GraphModule:
+    """The same graph with nodes of its own; what they hold is shared."""
+    made, nodes = Graph(), dict[Node, Node]()
+    last = made.output(made.graph_copy(graph.graph, nodes))
+    for old in graph.graph.nodes:
+        (last if old.op == "output" else nodes[old]).meta = dict(old.meta)
+    module = GraphModule(graph, made)
+    module.meta = dict(graph.meta)
+    return module
 
 
 def _join_casts(graph: GraphModule) -> None:
@@ -59,12 +71,15 @@ def _value(node: Any) -> torch.Tensor:
     return node.meta["val"]
 
 
-def _move_to_users(graph: GraphModule) -> None:
-    """Inductor's rule: what a node reads stands right before it, in the order of its arguments."""
+def _move_to_users(graph: GraphModule, mutated: int) -> None:
+    """Inductor's rule: what a node reads stands right before it, in the order of its arguments.
+
+    Where inputs are written, that is by copies at the end: what these and the results read stays where it is.
+    """
     seen: set[Node] = set()
     for node in reversed(graph.graph.nodes):
         seen.add(node)
-        for read in node.all_input_nodes:
+        for read in () if mutated and node.op == "output" else node.all_input_nodes:
             if read.op == "call_function" and read.target is not getitem and seen.issuperset(read.users):
                 node.prepend(read)
 

@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 
+from irwidget.spyre import TensorSpec, compile
 from tests.spyre import recorded, unseen
 
 DIFFERENCES: dict[str, list[str]] = json.loads((Path(__file__).parent / "differences.json").read_text())
@@ -33,3 +35,18 @@ def test_a_function_of_our_own_becomes_what_the_real_front_end_makes(name):
 def test_every_known_difference_is_a_recorded_function():
     assert set(KNOWN) <= set(recorded.functions())
     assert len(KNOWN) == sum(len(names) for names in DIFFERENCES.values())
+
+
+def test_rewrites_leave_the_dump_of_the_decompositions_as_it_is():
+    table = torch.arange(64, dtype=torch.float16)
+    program = compile(lambda x: (x.float().bfloat16() + table).sum(0), [TensorSpec((4, 64))])
+    texts = {dump.name: dump.text for dump in program.trace.dumps}
+    assert texts["decompositions"].count("_to_copy.default(") == texts["rewrites"].count("_to_copy.default(") + 1
+
+
+def test_a_view_that_is_returned_of_a_buffer_with_other_strides_has_the_values_of_the_function():
+    def turned(x):
+        return torch.nn.functional.gelu(x.permute(1, 0, 2)).transpose(0, 1)
+
+    x = torch.linspace(-2, 2, 8 * 4 * 64).half().view(8, 4, 64)
+    torch.testing.assert_close(compile(turned, [TensorSpec((8, 4, 64))]).run(x), turned(x))

@@ -90,16 +90,37 @@ def one_head(q, k, v):
     return torch.softmax(q @ k.mT * 0.125, -1) @ v
 
 
-def turned(x):
-    return x.permute(1, 0, 2)
+def masked_heads(q, k, mask):
+    q, k = (x.transpose(1, 2) * 2 for x in (q, k))
+    return torch.softmax(q @ k.mT + mask, -1) @ k
 
 
-def scores(q, k):
-    return (q.transpose(1, 2) * 2) @ (k.transpose(1, 2) * 2).mT
+def product_written(q, k, out):
+    out.copy_((q.transpose(1, 2) * 2) @ (k.transpose(1, 2) * 2).mT)
+    return q * 2
 
 
-def product_and_mean(x, z):
-    return ((y := turned(x) * 2) @ z).mean(-1, keepdim=True) + y
+def reread_heads(x, y):
+    y = y.view(1, 4, 64, 64)
+    return torch.relu(x.view(1, 64, 4, 64).transpose(1, 2) + y) @ y
+
+
+def running_mean(state, x):
+    mean = x.mean(0)
+    state.mul_(0.9).add_(mean, alpha=0.1)
+    return x - mean
+
+
+def written_twice(a, b, c):
+    y = b * c
+    a.copy_(y)
+    b.add_(torch.relu(c + y))
+    return torch.relu(c + y) * 3
+
+
+def turned(function):
+    """A function of a tensor whose first two dims lie in memory the other way round."""
+    return lambda x, *rest: function(x.permute(1, 0, 2), *rest)
 
 
 FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...], ...]]] = {
@@ -156,18 +177,24 @@ FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...], ...]]] = {
     "one head of two": (lambda q, k, v: torch.softmax(q @ k.mT, -1) @ v, ((1, 8, 32, 64), *[(1, 1, 32, 64)] * 2)),
     "written slice": (written_slice, ((2, 16, 64), (2, 4, 64), (64, 64))),
     "logit": (lambda a: torch.logit(a, 0.25), ((5, 128),)),
-    "scores read one by one": (lambda q, k: torch.sigmoid(scores(q, k)) * 3, ((1, 64, 4, 64),) * 2),
-    "scores turned": (lambda q, k: (scores(q, k) * 2).transpose(1, 2) + 1, ((1, 64, 4, 64),) * 2),
-    "turned and summed": (lambda x, z: (turned(x) * z).sum(0), ((64, 4, 64), (4, 64, 64))),
-    "turned, in a product and by itself": (product_and_mean, ((64, 4, 64), (4, 64, 64))),
-    "turned, silu": (lambda x: F.silu(turned(x)) + 1, ((64, 4, 64),)),
-    "turned, softplus": (lambda x: F.softplus(turned(x)) + 1, ((64, 4, 64),)),
-    "turned, rms_norm": (lambda x: F.rms_norm(turned(x), (64,), None, 1e-5) + 1, ((64, 4, 64),)),
-    "turned, layer_norm": (lambda x: F.layer_norm(turned(x), (64,)), ((64, 4, 64),)),
-    "turned, softmax": (lambda x: torch.softmax(turned(x) * 2, -1), ((64, 4, 64),)),
-    "turned, silu, as rows": (lambda x: F.silu(turned(x)).reshape(256, 64) * 2, ((64, 4, 64),)),
-    "turned, lerp": (lambda x, y: torch.lerp(turned(x), turned(y), 0.3), ((64, 4, 64),) * 2),
-    "turned, zeros_like": (lambda x: torch.zeros_like(turned(x)) + turned(x) * 2, ((64, 4, 64),)),
+    "masked heads of one batch": (masked_heads, (*[(1, 64, 4, 64)] * 2, (64, 64))),
+    "product of heads written": (product_written, (*[(1, 64, 4, 64)] * 2, (1, 4, 64, 64))),
+    "heads of rows": (reread_heads, ((1, 64, 256), (1, 64, 256))),
+    "turned, summed": (turned(lambda x: x.sum(-1) + 1), ((64, 4, 64),)),
+    "turned, averaged": (turned(lambda x: x.mean(-1, keepdim=True).rsqrt() * x + 1), ((64, 4, 64),)),
+    "turned, unsqueezed": (turned(lambda x: torch.relu(x).unsqueeze(1) * 2), ((64, 4, 64),)),
+    "turned, softmax": (turned(lambda x: torch.softmax(x * 2, -1)), ((64, 4, 64),)),
+    "turned, log_softmax": (turned(lambda x: torch.log_softmax(x, -1) + 1), ((64, 4, 64),)),
+    "turned, silu": (turned(lambda x: F.silu(x) + 1), ((64, 4, 64),)),
+    "turned, gelu": (turned(lambda x: F.gelu(x) + 1), ((64, 4, 64),)),
+    "turned, softplus": (turned(lambda x: F.softplus(x) + 1), ((64, 4, 64),)),
+    "turned, layer_norm": (turned(lambda x: F.layer_norm(x * 2, (64,)) + 1), ((64, 4, 64),)),
+    "turned, logical_not": (turned(torch.logical_not), ((64, 4, 64),)),
+    "turned, masked": (turned(lambda x: (x * 2).masked_fill(x > 0, -1.0) + 1), ((64, 4, 64),)),
+    "turned, lerp": (turned(lambda x: torch.lerp(x, x * 2, 0.3)), ((64, 4, 64),)),
+    "turned, multiplied": (turned(lambda x, w: (x * 2) @ w), ((64, 4, 64), (64, 64))),
+    "running mean": (running_mean, ((128,), (64, 128))),
+    "written twice": (written_twice, ((64, 128),) * 3),
 }
 
 
