@@ -17,8 +17,9 @@ from torch.autograd.function import BackwardCFunction
 from torch.overrides import TorchFunctionMode
 
 from irwidget import private_torch
+from irwidget import private_torch_library as library
 from irwidget.devices import on_cpu, on_cpu_kwargs
-from irwidget.frontends.triton import autocast, failures
+from irwidget.frontends.triton import autocast, failures, registered
 from irwidget.frontends.triton.asserted import by_an_assert
 from irwidget.frontends.triton.gpu import CUDA
 from irwidget.frontends.triton.homes import Homes, asked
@@ -61,12 +62,12 @@ class _FakeMode(FakeTensorMode):
         self.inside = _Inside()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if function := private_torch.custom_op_function(func):  # an operator of the user's, which launches kernels
-            return self._outside(_Pretend(self), function, args, kwargs or {})
-        if function := private_torch.registered_for_cuda(func):
+        if function := library.custom_op_function(func):  # an operator of the user's, which launches kernels
+            return self.outside(_Pretend(self), function, args, kwargs or {})
+        if function := library.registered_for_cuda(func):
             mode = _Pretend(self)
             if not mode.homes.on_host(self.inside.named, args, kwargs or {}):
-                return self._outside(mode, function, args, kwargs or {})
+                return self.outside(mode, function, args, kwargs or {})
         given = on_cpu_kwargs(kwargs)
         with LOCK:
             if self.inside.dispatching:  # an operator's own operators
@@ -102,7 +103,7 @@ class _FakeMode(FakeTensorMode):
         """Values are not kept beside tensors; see `tape`."""
         return False
 
-    def _outside(self, mode: AbstractContextManager[Any], function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    def outside(self, mode: AbstractContextManager[Any], function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Python of the user's, which torch calls, sees the same world as the cell."""
         inside = self.inside
         depth, dispatching = inside.depth, inside.dispatching
@@ -179,10 +180,24 @@ class _OnTheGPU(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        function = private_torch.custom_op_function(func)
-        if function is None and (function := private_torch.registered_for_cuda(func)):
+        function = library.custom_op_function(func)
+        if function is None and (function := library.registered_for_cuda(func)):
             function = None if self.mode.homes.on_host(self.mode.inside.named, args, kwargs) else function
         return func(*args, **kwargs) if function is None else _outside(self.mode, function)(*args, **kwargs)
+
+
+def _unseen(mode: _Pretend, fake: _FakeMode | None) -> registered.Run:
+    """How operators run that no mode has seen: by what a library has for CUDA, where their tensors are on the GPU."""
+
+    def run(operator: Any, on_cpu: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        if not any(isinstance(one, _FakeMode | _OnTheGPU) for one in private_torch.dispatch_modes()):
+            return on_cpu(*args, **kwargs)  # not the cell's
+        host = mode.homes.on_host(mode.inside.named, args, kwargs)
+        if function := library.before_modes(operator, host=host):
+            return fake.outside(mode, function, args, kwargs) if fake else _outside(mode, function)(*args, **kwargs)
+        return on_cpu(*args, **kwargs) if host else library.shown_to_modes(operator, *args, **kwargs)
+
+    return run
 
 
 _COMPARING = frozenset([torch.allclose, torch.equal, torch.Tensor.allclose, torch.Tensor.equal, torch.Tensor.__bool__])
@@ -377,5 +392,6 @@ def on_a_gpu(*, values: bool, reading: Reading | None = None) -> Generator[None]
             stack.enter_context(LEDGER)
         started = _starting(threading.Thread.start, fake or LEDGER, mode)
         stack.enter_context(replaced(threading.Thread, "start", started))
+        stack.enter_context(registered.called(_unseen(mode, fake)))
         stack.enter_context(mode)
         yield
