@@ -10,8 +10,9 @@ import torch
 from irwidget.errors import UnsupportedError
 from irwidget.helion import configuration, private, rolling
 from irwidget.helion.aten import signed
-from irwidget.helion.bindings import arith, ir, scf
+from irwidget.helion.bindings import ir, scf
 from irwidget.helion.builder import Size
+from irwidget.helion.grid import count
 from irwidget.helion.handlers import register_handler
 from irwidget.helion.scalars import as_bool, as_index
 
@@ -42,9 +43,8 @@ def _for_loop(emitter: Emitter, node: Any) -> list[Any]:
     info = emitter.binding.infos[node.args[0]]
     begins = [as_index(emitter, emitter.value(bound), bound) for bound in node.args[1]]
     ends = [as_index(emitter, emitter.value(bound), bound) for bound in node.args[2]]
-    steps = [emitter.tile_step(block) for block in info.block_ids]
-    if len(node.args) > 4:
-        steps = [_step(emitter.value(s), known) for s, known in zip(node.args[4], steps, strict=True)]
+    given = node.args[4] if len(node.args) > 4 else [None] * len(info.block_ids)
+    steps = [_step(emitter, *one) for one in zip(info.block_ids, given, strict=True)]
     outer_args = list(node.args[3])
     arguments = [emitter.value(a) for a in outer_args]
     if private.is_reduction_loop(info):
@@ -65,11 +65,12 @@ def _for_loop(emitter: Emitter, node: Any) -> list[Any]:
     return _outputs(info, positions, results)
 
 
-def _step(given: Any, known: Size) -> Size:
+def _step(emitter: Emitter, block_id: int, given: Any) -> Size:
     """The step that a loop says, or that of its tiles. Raises UnsupportedError for one that only run time knows."""
-    if isinstance(given, ir.Value) and isinstance(known, int):
+    step = emitter.value(given)
+    if isinstance(step, ir.Value):
         raise UnsupportedError("the step of the range is known only at run time; hl.specialize makes it a number")
-    return given if isinstance(given, int) else known
+    return step if isinstance(step, int) else emitter.tile_step(block_id)
 
 
 def _reduction_loop(
@@ -176,7 +177,7 @@ def _loop_nest(
     parents = private.jagged_parents(emitter.binding.env, block_id)
     parent = signed(emitter, node.args[3][0]) if parents else None
     down = isinstance(step, int) and step < 0
-    bounds = (0, _turns(emitter, begin, end, step), 1) if down else (begin, end, step)
+    bounds = (0, count(emitter, begin, end, step), 1) if down else (begin, end, step)
     made = scf.ForOp(*map(builder.size, bounds), inits)
     for name, value in configuration.loop_attributes(emitter.binding.env, emitter.binding.config, block_id).items():
         made.operation.attributes[name] = builder.attribute(value)
@@ -188,14 +189,6 @@ def _loop_nest(
         values = list(made.inner_iter_args)
         scf.yield_(_loop_nest(emitter, node, inner, values, body) if inner else body(values))
     return list(made.results)
-
-
-def _turns(emitter: Emitter, begin: Size, end: Size, step: int) -> Size:
-    """How often a loop runs that counts down, of which `scf.for` knows none."""
-    extent = emitter.builder.subtract(begin, end)
-    if isinstance(extent, int):
-        return max(0, -(extent // step))
-    return arith.maxsi(emitter.builder.size(0), arith.ceildivsi(extent, emitter.builder.size(-step)))
 
 
 # --- while ------------------------------------------------------------------------------
