@@ -6,8 +6,9 @@ As `irwidget.private_torch`, of which it is a part that needs what is there of P
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Sequence, Set
 from functools import partial
 from typing import Any
 
@@ -60,21 +61,31 @@ _OF_TORCH = ("prim", "prims", "rngprims", "debugprims", "debug_mode_ops", "expor
 
 def has_function(operator: Any, key: str) -> bool:
     """Whether a library has registered a function for an operator and a dispatch key; False for torch's own."""
-    from torch.library import _impls  # pyright: ignore[reportPrivateUsage]
-
     namespace, _, name = operator.name().partition("::")
-    if namespace in _OF_TORCH or f"{namespace}/{name}/{key}" not in _impls:
+    if namespace in _OF_TORCH or f"{namespace}/{name}/{key}" not in (impls := registered()):
         return False
-    return not any(one.startswith(f"_native/{name}_") for one in _impls)
+    return not any(one.startswith(f"_native/{name}_") for one in _native(len(impls)))
 
 
-def with_functions(*keys: str) -> list[Any]:
-    """The operators for which libraries have registered functions for one of some dispatch keys."""
-    import torch
+def registered() -> Set[str]:
+    """What libraries have registered functions for, as PyTorch lists it: `namespace/operator/key`."""
     from torch.library import _impls  # pyright: ignore[reportPrivateUsage]
+
+    return _impls
+
+
+@functools.lru_cache(1)
+def _native(_: int) -> tuple[str, ...]:
+    """What torch itself has registered by its own library, among so many."""
+    return tuple(one for one in registered() if one.startswith("_native/"))
+
+
+def with_functions(registered: Iterable[str], *keys: str) -> list[Any]:
+    """The operators of what is `registered` for one of some dispatch keys, but torch's own functions."""
+    import torch
 
     found: dict[Any, None] = {}
-    for namespace, name, key in (one.split("/") for one in sorted(_impls)):
+    for namespace, name, key in (one.split("/") for one in registered):
         if key not in keys or namespace in _OF_TORCH:
             continue
         name, _, overload = name.partition(".")
@@ -119,6 +130,22 @@ def shown_to_modes(operator: Any, /, *args: Any, **kwargs: Any) -> Any:
     return operator._handle.redispatch_boxed(keys, *args, **kwargs)
 
 
+def has_numbers(operator: Any, args: Sequence[Any]) -> bool:
+    """Whether arguments of an operator, as functions are given them, are numbers in places of tensors."""
+    kinds = (str(one.type) for one in operator._schema.arguments)
+    return any(
+        kind == "Tensor" and isinstance(one, int | float | complex) for kind, one in zip(kinds, args, strict=False)
+    )
+
+
+def _from(operator: Any, key: str, args: Any, kwargs: Any) -> Any:
+    """Call an operator from a dispatch key on; numbers may be in places of tensors, as functions are given them."""
+    from torch._C import DisableTorchFunction, DispatchKey  # pyright: ignore[reportPrivateUsage]
+
+    with DisableTorchFunction():
+        return operator._op_dk(getattr(DispatchKey, key), *args, **kwargs)
+
+
 @contextlib.contextmanager
 def instead_on_cpu(operator: Any, function: Callable[..., Any]) -> Generator[None]:
     """While it lasts, an operator on the CPU is `function(on_cpu, *args, **kwargs)`, before any mode sees it.
@@ -127,10 +154,16 @@ def instead_on_cpu(operator: Any, function: Callable[..., Any]) -> Generator[Non
     """
     import torch
 
+    of_all = [key for key in ("CompositeImplicitAutograd", "Autograd") if _has_kernel(operator.name(), key)]
+    if _has_kernel(operator.name(), "CPU", "CompositeExplicitAutograd"):
+        of_all = of_all[-1:] if "Autograd" in of_all else []
     before: Any = torch.library.get_kernel(operator, "AutogradCPU")
 
     def called(keys: Any, /, *args: Any, **kwargs: Any) -> Any:
-        return function(partial(before.call_boxed, keys), *args, **kwargs)
+        def on_cpu(*args: Any, **kwargs: Any) -> Any:
+            return _from(operator, of_all[0], args, kwargs) if of_all else before.call_boxed(keys, *args, **kwargs)
+
+        return function(on_cpu, *args, **kwargs)
 
     namespace, _, name = operator.name().partition("::")
     make: Callable[..., Any] = torch._C._dispatch_library  # pyright: ignore

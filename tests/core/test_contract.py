@@ -444,7 +444,7 @@ def test_what_a_library_has_for_an_operator_that_is_taken_apart_runs_as_on_cuda(
     x = torch.ones(2, requires_grad=True)
     assert library.is_taken_apart(operator)
     assert not library.is_taken_apart(torch.ops.aten.silu.default)
-    assert operator not in library.with_functions("CUDA", "Autograd")
+    assert operator not in library.with_functions(library.registered(), "CUDA", "Autograd")
     seen = []
 
     class Seeing(private.TorchDispatchMode):
@@ -461,7 +461,7 @@ def test_what_a_library_has_for_an_operator_that_is_taken_apart_runs_as_on_cuda(
     try:
         ours.impl("softmax.int", lambda x, dim, dtype=None: x * 3, "CUDA")
         assert library.has_function(operator, "CUDA")
-        assert operator in library.with_functions("CUDA", "Autograd")
+        assert operator in library.with_functions(library.registered(), "CUDA", "Autograd")
         assert library.before_modes(operator, host=False) is None
         with library.instead_on_cpu(operator, instead), Seeing():
             made = torch.softmax(x, 0)
@@ -473,7 +473,7 @@ def test_what_a_library_has_for_an_operator_that_is_taken_apart_runs_as_on_cuda(
         assert library.before_modes(operator, host=False)(x, 0).tolist() == [5, 5]
     finally:
         ours._destroy()
-    assert operator not in library.with_functions("CUDA", "Autograd", "AutogradCUDA")
+    assert operator not in library.with_functions(library.registered(), "CUDA", "Autograd", "AutogradCUDA")
     assert private.dispatch_modes() == []
 
 

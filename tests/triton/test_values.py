@@ -440,6 +440,7 @@ EARLY = [
     ("aten", "softmax.int", "CUDA", softmax, (2.0, 2.0, 2.0, 0.125)),
     ("aten", "softmax.int", "AutogradCUDA", softmax, (2.0, 2.0, 0.125, 0.125)),
     ("aten", "softmax.int", "CompositeImplicitAutograd", softmax, (2.0, 2.0, 2.0, 2.0)),
+    ("aten", "true_divide.Tensor", "CUDA", lambda x: torch.true_divide(x, 4), (2.0, 2.0, 2.0, 0.25)),
     ("aten", "silu", "AutogradCUDA", lambda x: torch.nn.functional.silu(x - 1), (2.0, 2.0, 0.0, 0.0)),
     ("aten", "repeat", "CompositeExplicitAutograd", lambda x: x.repeat(1), (2.0, 1.0, 2.0, 2.0)),
     ("aten", "repeat", "CompositeImplicitAutograd", lambda x: x.repeat(1), (1.0, 1.0, 1.0, 1.0)),  # it has a kernel

@@ -7,7 +7,7 @@ mode sees them (`softmax`, `linear`, `layer_norm`): what a library has for CUDA 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
@@ -33,8 +33,8 @@ def called(run: Run) -> Generator[None]:
     caught: set[Any] = set()
     with ExitStack() as stack:
 
-        def catch() -> None:
-            for operator in library.with_functions("CUDA", *_EARLY):
+        def catch(entries: Iterable[str]) -> None:
+            for operator in library.with_functions(entries, "CUDA", *_EARLY):
                 if operator not in caught and _early(operator):
                     caught.add(operator)
                     stack.enter_context(library.instead_on_cpu(operator, partial(_run, run, operator)))
@@ -42,10 +42,11 @@ def called(run: Run) -> Generator[None]:
         register = torch.library.Library.impl
 
         def impl(self: Any, *args: Any, **kwargs: Any) -> Any:
+            before = set(library.registered())
             register(self, *args, **kwargs)
-            catch()
+            catch(library.registered() - before)
 
-        catch()
+        catch(sorted(library.registered()))
         stack.enter_context(replaced(torch.library.Library, "impl", impl))
         yield
 

@@ -193,7 +193,10 @@ def _unseen(mode: _Pretend, fake: _FakeMode | None) -> registered.Run:
         if not any(isinstance(one, _FakeMode | _OnTheGPU) for one in private_torch.dispatch_modes()):
             return on_cpu(*args, **kwargs)  # not the cell's
         host = mode.homes.on_host(mode.inside.named, args, kwargs)
-        if function := library.before_modes(operator, host=host):
+        function = library.before_modes(operator, host=host)
+        if not host and function is None and library.has_numbers(operator, args):
+            function = library.registered_for_cuda(operator)
+        if function:
             return fake.outside(mode, function, args, kwargs) if fake else _outside(mode, function)(*args, **kwargs)
         return on_cpu(*args, **kwargs) if host else library.shown_to_modes(operator, *args, **kwargs)
 
