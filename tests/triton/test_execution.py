@@ -412,6 +412,32 @@ def test_scans_combine_elements_in_their_order():
 
 
 @triton.jit
+def of_threes(like, number):
+    return tl.full(like.shape, number, tl.int32)
+
+
+@triton.jit
+def of_shapes(empty, out, VOLATILE: tl.constexpr):
+    """What is loaded gives its shape only, as libraries have it that generate kernels."""
+    index = tl.arange(0, 8)
+    loaded = tl.load(empty + index, volatile=VOLATILE) + 1
+    for i in range(2):
+        unused = loaded * i
+        tl.store(out + index + i * 8, of_threes(unused, 3))
+
+
+@pytest.mark.parametrize("volatile", [False, True])
+def test_what_compilation_leaves_out_is_not_loaded(volatile):
+    with frontend.recording("sm_90", values=True) as launches:
+        empty = torch.empty(8, device="cuda")
+        out = torch.zeros(16, dtype=torch.int32, device="cuda")
+        of_shapes[(1,)](empty, out, VOLATILE=volatile)
+        assert out.tolist() == [3] * 16
+    said = [note.message.partition(" (")[0] for note in launches.diagnostics]
+    assert said == ["of_shapes reads memory that nothing has written"] * volatile
+
+
+@triton.jit
 def of_barriers(count, out, n, ROUNDS: tl.constexpr):
     for i in range(ROUNDS):
         tl.atomic_add(count, 1)
