@@ -11,7 +11,7 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 from irwidget import arguments, options
-from irwidget.frontends import closing
+from irwidget.frontends import last_line
 from irwidget.frontends.cell import AlreadyShown, Candidate, NotebookCell, Shell
 from irwidget.frontends.pairing import collected, explore, find
 from irwidget.registry import Target, frontends
@@ -61,7 +61,7 @@ def candidates(
     for front_end in {target.front_end: _front_end(target) for target in targets}.values():
         if (found := front_end.candidates(asked)) is not None:
             return found
-    with _explore(shell.user_ns), collected(asked.source) as pairs, closing.noted(shell) as last:
+    with _explore(shell.user_ns), collected(asked.source) as pairs, last_line.noted(shell) as last:
         try:
             asked.run()
         except AlreadyShown as shown:  # what it had come to is lowered, as launches before an error are

@@ -10,7 +10,6 @@ import contextlib
 import sys
 import threading
 from collections.abc import Callable, Generator
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
@@ -355,112 +354,11 @@ def is_mutable(operator: Any) -> bool:
     return bool(getattr(getattr(operator, "_schema", None), "is_mutable", False))
 
 
-def _custom_op(operator: Any) -> Any:
-    """The definition of a `torch.library.custom_op`; None for every other operator, and for those of torch itself."""
-    from torch._library.custom_ops import OPDEFS
+def dispatch_modes() -> list[Any]:
+    """The modes for operators that are on in this thread."""
+    from torch.utils._python_dispatch import _get_current_dispatch_mode_stack as modes  # pyright: ignore
 
-    found: Any = OPDEFS.get(str(getattr(operator, "_schema", "")).partition("(")[0].partition(".")[0])
-    if found is None:
-        return None
-    home = str(found._init_fn.__module__)
-    return None if home.startswith("torch.") and home != "torch._library.triton" else found  # whose functions wrap one
-
-
-def custom_op_function(operator: Any) -> Callable[..., Any] | None:
-    """The Python function that a `torch.library.custom_op` runs on a GPU; None for every other operator."""
-    definition = _custom_op(operator)
-    if definition is None:
-        return None
-    return definition._backend_fns.get("cuda") or definition._backend_fns.get(None) or definition._init_fn
-
-
-def registered_for_cuda(operator: Any) -> Callable[..., Any] | None:
-    """What calls the kernel that `torch.library.Library.impl(name, function, "CUDA")` registered for an operator.
-
-    Or one for all devices, or with its derivative. None where there is no such function, and for torch's own.
-    """
-    from torch._C import DispatchKey  # pyright: ignore[reportPrivateUsage]
-    from torch._ops import OpOverload  # pyright: ignore[reportPrivateImportUsage]
-    from torch.library import _impls  # pyright: ignore[reportPrivateUsage]
-
-    if not isinstance(operator, OpOverload):
-        return None
-    namespace, _, name = operator.name().partition("::")
-    of_torch = namespace in ("aten", "prim", "prims")
-    keys = ("CUDA", *(() if of_torch else ("CompositeExplicitAutograd", "AutogradCUDA")))
-    key = next((key for key in keys if f"{namespace}/{name}/{key}" in _impls), None)
-    if key is None or any(one.startswith(f"_native/{name}_") for one in _impls):
-        return None
-    return partial(_within, partial(operator._op_dk, getattr(DispatchKey, key)))  # pyright: ignore[reportPrivateUsage]
-
-
-def _within(call: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Call what calls a function of Python, in which modes for functions are on: they do not catch `call` itself."""
-    from torch._C import DisableTorchFunction, _EnableTorchFunction  # pyright: ignore[reportPrivateUsage]
-
-    before = sys.getprofile()
-
-    def look(_: Any, event: str, __: Any) -> None:
-        if event == "call":  # the function begins
-            sys.setprofile(before)
-            stack.enter_context(_EnableTorchFunction())
-
-    with DisableTorchFunction(), contextlib.ExitStack() as stack:
-        stack.callback(sys.setprofile, before)
-        sys.setprofile(look)
-        return call(*args, **kwargs)
-
-
-@contextlib.contextmanager
-def composites_called(call: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]) -> Generator[None]:
-    """While it lasts, composite operators with a function for CUDA are `call(operator, args, kwargs)`.
-
-    On a GPU they are that function. On the CPU they come apart into other operators before a mode sees them. Those that
-    get a function meanwhile are called, too.
-    """
-    import torch
-    from torch.library import Library, _impls  # pyright: ignore[reportPrivateUsage]
-
-    ours: dict[str, Library] = {}
-    known: set[str] = set()
-
-    def put(namespace: str, name: str) -> None:
-        of = f"{namespace}::{name}"
-        composite = torch._C._dispatch_has_kernel_for_dispatch_key(of, "CompositeImplicitAutograd")  # pyright: ignore[reportPrivateUsage]
-        if of in known or not composite:
-            return
-        known.add(of)
-        packet = getattr(getattr(torch.ops, namespace), name.partition(".")[0])
-        operator = getattr(packet, name.partition(".")[2] or "default")
-        library = ours.setdefault(namespace, Library(namespace, "IMPL"))
-        register(library, name, lambda *args, **kwargs: call(operator, args, kwargs), "AutogradCPU")
-
-    def registered(
-        self: Library,
-        op_name: Any,
-        fn: Any,
-        dispatch_key: str = "",
-        *,
-        with_keyset: bool = False,
-        allow_override: bool = True,
-    ) -> None:
-        register(self, op_name, fn, dispatch_key, with_keyset=with_keyset, allow_override=allow_override)
-        if (dispatch_key or self.dispatch_key) == "CUDA":
-            name = op_name if isinstance(op_name, str) else op_name.name()
-            put(self.ns, name.split("::")[-1])
-
-    register = Library.impl
-    try:
-        for one in list(_impls):
-            namespace, name, key = one.split("/")
-            if key == "CUDA":
-                put(namespace, name)
-        Library.impl = registered
-        yield
-    finally:
-        Library.impl = register
-        for library in ours.values():
-            library._destroy()  # pyright: ignore[reportPrivateUsage]
+    return list(modes())
 
 
 def is_operator(function: Any) -> bool:

@@ -21,7 +21,7 @@ from typing import Any
 from irwidget.errors import UsageError, near
 from irwidget.frontends import base
 from irwidget.frontends.cell import Call, Candidate
-from irwidget.frontends.closing import NotedCall
+from irwidget.frontends.last_line import NotedCall
 from irwidget.registry import frontends
 
 MOST_ATTEMPTS = 24

@@ -32,6 +32,8 @@ class Binding:
     name: str
     block_sizes: dict[int, int] = field(default_factory=dict[int, int])
     """Tile size of each block that the configuration or the shapes decide."""
+    host_sizes: dict[int, int] = field(default_factory=dict[int, int])
+    """Those of them that the host function computes, for the arguments that the kernel was bound to."""
     free: frozenset[Any] = frozenset()
     """Symbols of a dynamically bound kernel that stay open: those that no tile's shape depends on."""
     open_blocks: dict[int, str] = field(default_factory=dict[int, str])

@@ -12,6 +12,7 @@ from irwidget.helion import configuration, private, rolling
 from irwidget.helion.aten import signed
 from irwidget.helion.bindings import arith, ir, scf
 from irwidget.helion.builder import Size
+from irwidget.helion.grid import count
 from irwidget.helion.handlers import register_handler
 from irwidget.helion.scalars import as_bool, as_index
 
@@ -190,16 +191,13 @@ def _loop_nest(
 
 def _turns(emitter: Emitter, begin: Size, end: Size, step: Size) -> Size:
     """How often a loop runs that counts down or may do so, of which `scf.for` knows none; with a step of 0 not once."""
-    builder = emitter.builder
-    extent = builder.subtract(end, begin)
-    if isinstance(extent, int) and isinstance(step, int):
-        return max(0, -(-extent // step))
-    zero, by = builder.size(0), builder.size(step)
     if isinstance(step, int):
-        return arith.maxsi(zero, arith.ceildivsi(builder.size(extent), by))
+        return count(emitter, begin, end, step)
+    builder = emitter.builder
+    zero, by = builder.size(0), builder.size(step)
     moves = builder.compare("ne", by, zero)
-    turns = arith.ceildivsi(builder.size(extent), arith.select(moves, by, builder.size(1)))
-    return arith.select(moves, arith.maxsi(zero, turns), zero)
+    turns = count(emitter, begin, end, arith.select(moves, by, builder.size(1)))
+    return arith.select(moves, builder.size(turns), zero)
 
 
 # --- while ------------------------------------------------------------------------------

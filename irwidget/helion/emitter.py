@@ -362,7 +362,8 @@ class Emitter:
         size = self.binding.block_sizes.get(block_id)
         if size is None:
             raise UnsupportedError(
-                f"the tile size of block {block_id} is computed on the host and not known in this configuration"
+                f"the tile size, or step, of block {block_id} is computed on the host and not known in this "
+                "configuration; hl.specialize makes what it is computed from a number"
             )
         return size
 

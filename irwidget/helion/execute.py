@@ -79,6 +79,8 @@ def run(
     def launch(_kernel: Any, _grid: Any, *_args: Any, **_options: Any) -> None:
         frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
         scope = {**frame.f_globals, **frame.f_locals, **sizes}
+        for block, size in binding.host_sizes.items():
+            fitting.check_tile(binding, block, size, scope.get(f"_BLOCK_SIZE_{block}", size))
         found = [None if t.memory else _evaluate(t.expression, scope) for t in program.tensors]
         numbers = [_evaluate(s.expression, scope) for s in program.scalars]
         launch_once(program, found, numbers, timeout, counts)

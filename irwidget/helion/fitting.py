@@ -95,6 +95,15 @@ def _check_value(binding: Binding, name: str, fake: Any, bound: Any, given: Any)
         raise _other(name, bound, given)
 
 
+def check_tile(binding: Binding, block: int, size: int, given: Any) -> None:
+    """Refuse a tile size that the host computes when it is not that of the module. Raises UsageError."""
+    if given != size:
+        raise UsageError(
+            f"{binding.name} was lowered for arguments of which its host function makes tiles of {size} lanes "
+            f"(block_size_{block}); of these it makes {given}: lower it for these arguments."
+        )
+
+
 def _is_same(bound: Any, given: Any) -> bool:
     """Whether two constants are equal; functions are when they have the same code, defaults and closures."""
     if type(bound) is not type(given):

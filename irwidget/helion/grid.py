@@ -67,9 +67,11 @@ def tile_loop(emitter: LoopScope, blocks: Sequence[int], ranges: Sequence[LoopRa
 
 def _flat(emitter: LoopScope, grid: _Grid) -> Generator[None]:
     """A program for each tile."""
-    made = scf.ForallOp(grid.begins, grid.ends, grid.steps)
+    dims = [_bounds(emitter, *dim) for dim in zip(grid.begins, grid.ends, grid.steps, strict=True)]
+    made = scf.ForallOp(*map(list, zip(*dims, strict=True)))
     with ir.InsertionPoint(made.body):
-        _enter(emitter, grid, list(made.body.arguments))
+        found = zip(made.body.arguments, grid.begins, grid.steps, strict=True)
+        _enter(emitter, grid, [_place(emitter, *one) if _down(one[2]) else one[0] for one in found])
         yield
         scf.InParallelOp()
 
@@ -78,7 +80,7 @@ def _persistent(emitter: LoopScope, grid: _Grid) -> Generator[None]:
     """A program for each multiprocessor, which takes every so many-th tile, or as many that follow one another."""
     builder, config = emitter.builder, emitter.binding.config
     programs = private.PROCESSORS * int(config.config.get("num_sm_multiplier") or 1)
-    counts = [_count(emitter, *dim) for dim in zip(grid.begins, grid.ends, grid.steps, strict=True)]
+    counts = [count(emitter, *dim) for dim in zip(grid.begins, grid.ends, grid.steps, strict=True)]
     total = functools.reduce(builder.multiply, counts)
     made = scf.ForallOp([0], [programs], [1])
     with ir.InsertionPoint(made.body):
@@ -96,12 +98,29 @@ def _persistent(emitter: LoopScope, grid: _Grid) -> Generator[None]:
 
 
 def _enter(emitter: LoopScope, grid: _Grid, origins: Sequence[ir.Value]) -> None:
-    for loop in zip(grid.blocks, origins, grid.begins, grid.ends, grid.steps, strict=True):
+    steps = [1 if _down(step) else step for step in grid.steps]
+    for loop in zip(grid.blocks, origins, grid.begins, grid.ends, steps, strict=True):
         emitter.enter_loop(*loop)
 
 
-def _count(emitter: LoopScope, begin: Size, end: Size, step: Size) -> Size:
-    """How many tiles a dim has."""
+def _down(step: Size) -> bool:
+    """Whether a dim counts down, in `hl.grid`, and so has indices and no tiles."""
+    return isinstance(step, int) and step < 0
+
+
+def _bounds(emitter: LoopScope, begin: Size, end: Size, step: Size) -> tuple[Size, Size, Size]:
+    """What `scf.forall`, which does not count down, is given for a dim."""
+    return (0, count(emitter, begin, end, step), 1) if _down(step) else (begin, end, step)
+
+
+def _place(emitter: LoopScope, number: Any, begin: Size, step: Size) -> ir.Value:
+    """Where the tile of a number begins in its dim."""
+    builder = emitter.builder
+    return builder.size(builder.add(builder.multiply(number, step), begin))
+
+
+def count(emitter: LoopScope, begin: Size, end: Size, step: Size) -> Size:
+    """How many tiles a dim has, or indices in steps; steps may be negative."""
     extent = emitter.builder.subtract(end, begin)
     if isinstance(extent, int) and isinstance(step, int):
         return max(0, -(-extent // step))
@@ -122,10 +141,7 @@ def _origins(emitter: LoopScope, grid: _Grid, number: ir.Value, counts: list[Siz
     if group > 1:
         inner = number if len(counts) == 2 else arith.remsi(number, builder.size(builder.multiply(*counts[:2])))
         places[:2] = _grouped(emitter, inner, counts, group)
-    return [
-        builder.size(builder.add(builder.multiply(place, step), begin))
-        for place, step, begin in zip(places, grid.steps, grid.begins, strict=True)
-    ]
+    return [_place(emitter, *one) for one in zip(places, grid.begins, grid.steps, strict=True)]
 
 
 def _grouped(emitter: LoopScope, number: ir.Value, counts: list[Size], group: int) -> list[ir.Value]:

@@ -18,7 +18,17 @@ import numpy as np
 from irwidget.toolchain.ttir_library import library_function
 from irwidget.toolchain.ttir_memory import Descriptor, Memory, Watch, in_memory
 from irwidget.toolchain.ttir_numbers import Poison, constant, elementwise, from_bits, rounded, to_bits
-from irwidget.toolchain.ttir_program import Block, Function, NotRead, Operation, Type, functions
+from irwidget.toolchain.ttir_program import (
+    Block,
+    Function,
+    NotRead,
+    Operation,
+    Type,
+    callee,
+    functions,
+    is_pure,
+    needed,
+)
 from irwidget.toolchain.ttir_tensors import number, on_tensors
 
 Places = list[Any]
@@ -78,10 +88,10 @@ class Kernel:
     """
 
     def __init__(self, ttir: str) -> None:
-        self._functions = functions(ttir)
+        self.functions = functions(ttir)
         self._made: dict[str, _Callable] = {}
-        self.name = next(iter(self._functions))
-        self.parameters = [kind for _, kind in self._functions[self.name].arguments]
+        self.name = next(iter(self.functions))
+        self.parameters = [kind for _, kind in self.functions[self.name].arguments]
         self.program = (0, 0, 0)
         """Which program of the grid runs."""
         self.grid = (1, 1, 1)
@@ -127,9 +137,9 @@ class Kernel:
     def function(self, name: str) -> _Callable:
         """A function of the module, made when it is called first. Raises NotImplementedError."""
         if name not in self._made:
-            if name not in self._functions:
+            if name not in self.functions:
                 raise NotRead(f"there is no function {name}")
-            _Compiled(self, self._functions[name]).into(self._made)
+            _Compiled(self, self.functions[name]).into(self._made)
         return self._made[name]
 
 
@@ -155,7 +165,7 @@ class _Compiled:
         self._function = function
         self._numbers: dict[str, int] = {}
         self._template: Places = []
-        self._used = set(_operands(function.blocks))
+        self._needed = needed(function, kernel.functions)
 
     def into(self, made: dict[str, _Callable]) -> None:
         arguments = self._new([name for name, _ in self._function.arguments])
@@ -209,6 +219,9 @@ class _Compiled:
     def _step(self, op: Operation) -> Step | None:
         """What executes an operation; None for one that needs nothing done."""
         if op.name in ("ttg.barrier", "gpu.barrier"):
+            return None
+        if is_pure(op) and self._needed.isdisjoint(op.results):
+            self._new(op.results)
             return None
         if op.name == "arith.constant":
             self._template[self._new(op.results)[0]] = constant(op.text, op.made[0])
@@ -278,7 +291,7 @@ class _Compiled:
         (place,), kind, poison = self._new(op.results), op.made[0], self._kernel.poison
         if kind.element != "desc":
             self._template[place] = np.broadcast_to(poison.value(kind), kind.shape)
-        if op.results[0] not in self._used:
+        if op.results[0] not in self._needed:
             return None
 
         def meet(_: Places) -> None:
@@ -366,10 +379,7 @@ class _Compiled:
         return choose
 
     def _call(self, op: Operation) -> Step:
-        match = re.match(r'\s*@("[^"]*"|[^(]+)\(', op.text)
-        if match is None:
-            raise NotRead(f"the call {op.text[:60]} is not understood")
-        name, kernel = match[1].strip('"'), self._kernel
+        name, kernel = callee(op), self._kernel
         return self._plain(op, lambda *given: _one_or_all(kernel.function(name)(*given)))
 
     # --- functions of elements
@@ -489,16 +499,6 @@ _LOOKED_AT = 64
 def _bits(values: list[Any]) -> list[Any]:
     """What two lists have in common only where no operation tells them apart."""
     return [one.tobytes() if isinstance(one, np.ndarray | np.generic) else one for one in values]
-
-
-def _operands(blocks: Sequence[Block]) -> Iterator[str]:
-    """The names that operations use."""
-    for op in (op for block in blocks for op in block.operations):
-        yield from op.operands
-        for _, given in op.places:
-            yield from given
-        for region in op.regions:
-            yield from _operands(region)
 
 
 def _axis(op: Operation) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -111,6 +111,60 @@ _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 def functions(ttir: str) -> dict[str, Function]:
     """The functions of a module by name, the kernel first. Raises NotRead."""
     return _Reader(ttir).functions()
+
+
+def needed(function: Function, others: Mapping[str, Function]) -> set[str]:
+    """The names that what has an effect is made from: what else a function computes, its compilation leaves out.
+
+    `others` are those that it may call. Loads are made for nothing else than their results, but for volatile ones
+    (`LoadOp` in Triton's `TritonOps.td`).
+    """
+    every = list(_operations(function.blocks))
+    found: set[str] = set()
+    count = -1
+    while count < len(found):  # blocks may stand in any order
+        count = len(found)
+        for op in reversed(every):
+            if not is_pure(op) or not found.isdisjoint(op.results):
+                found.update(_looked_at(op, others), *(given for _, given in op.places))
+    return found
+
+
+def callee(op: Operation) -> str:
+    """The name of the function that an operation calls. Raises NotRead."""
+    match = re.match(r'\s*@("[^"]*"|[^(]+)\(', op.text)
+    if match is None:
+        raise NotRead(f"the call {op.text[:60]} is not understood")
+    return match[1].strip('"')
+
+
+def _looked_at(op: Operation, others: Mapping[str, Function]) -> Iterator[str]:
+    """The operands that an operation computes with."""
+    called = others.get(callee(op)) if op.name == "tt.call" else None
+    if called is None:
+        yield from op.operands
+    else:
+        used = needed(called, others)
+        yield from (one for one, (name, _) in zip(op.operands, called.arguments, strict=True) if name in used)
+
+
+_PURE = re.compile(
+    r"arith\.|math\.|tt\.(load|addptr|splat|broadcast|expand_dims|reshape|trans|join|split|make_range|bitcast|fp_to_fp|"
+    r"int_to_ptr|ptr_to_int|get_program_id|get_num_programs|make_tensor_ptr|advance|descriptor_load)\b"
+)
+
+
+def is_pure(op: Operation) -> bool:
+    """Whether an operation is made for nothing else than its results."""
+    return bool(_PURE.match(op.name)) and "isVolatile = true" not in op.text
+
+
+def _operations(blocks: Sequence[Block]) -> Iterator[Operation]:
+    """All operations in their order, those of regions before the operation that they are in."""
+    for op in (op for block in blocks for op in block.operations):
+        for region in op.regions:
+            yield from _operations(region)
+        yield op
 
 
 def type_of(text: str) -> Type:

@@ -15,6 +15,7 @@ import pytest
 import torch
 
 from irwidget import private_torch as private
+from irwidget import private_torch_library as library
 
 
 def flattens_and_rebuilds_what_is_nested():
@@ -406,14 +407,14 @@ def test_an_operator_of_the_users_own_runs_python_that_is_found():
         return x + n
 
     operator = torch.ops.irwidget_contract.plus.default
-    found = private.custom_op_function(operator)
+    found = library.custom_op_function(operator)
     assert found is not None
     assert torch.equal(found(torch.ones(2), 1), torch.full((2,), 2.0))
-    assert private.custom_op_function(torch.ops.aten.add.Tensor) is None
-    assert private.custom_op_function(torch.Tensor.add) is None
-    assert private.custom_op_function(torch.ops.prims.uniform.default) is None  # torch's own
+    assert library.custom_op_function(torch.ops.aten.add.Tensor) is None
+    assert library.custom_op_function(torch.Tensor.add) is None
+    assert library.custom_op_function(torch.ops.prims.uniform.default) is None  # torch's own
     by_triton = torch.library.triton_op("irwidget_contract::twice", mutates_args={})(twice)._opoverload
-    assert private.custom_op_function(by_triton)(torch.ones(1)).item() == 2
+    assert library.custom_op_function(by_triton)(torch.ones(1)).item() == 2
     asked = (operator, torch.ops.irwidget_contract.plus, torch.ops.aten.add.Tensor, torch.add)
     assert [private.is_operator(one) for one in asked] == [True, True, True, False]
     ours = torch.library.Library("irwidget_contract", "FRAGMENT")
@@ -423,18 +424,57 @@ def test_an_operator_of_the_users_own_runs_python_that_is_found():
             ours.define(f"minus{key}(Tensor x) -> Tensor")
             ours.impl(f"minus{key}", lambda x: -x, key)
             minus = getattr(torch.ops.irwidget_contract, f"minus{key}").default
-            registered = private.registered_for_cuda(minus)
+            registered = library.registered_for_cuda(minus)
             assert registered is not None
             assert registered(torch.ones(1)).item() == -1
     finally:
         ours._destroy()
-    assert private.registered_for_cuda(minus) is None
-    assert private.registered_for_cuda(torch.ops.aten._foreach_mm.default) is None  # torch's own
-    assert private.registered_for_cuda(torch.ops.prims.add.default) is None
+    assert library.registered_for_cuda(minus) is None
+    assert library.registered_for_cuda(torch.ops.aten._foreach_mm.default) is None  # torch's own
+    assert library.registered_for_cuda(torch.ops.prims.add.default) is None
     with (
         private.plain_triton_kernels(),
     ):
         assert torch.library.wrap_triton is not None
+
+
+def test_what_a_library_has_for_an_operator_that_is_taken_apart_runs_as_on_cuda():
+    """Without a GPU: PyTorch's table for CUDA says what it would call."""
+    operator, ours = torch.ops.aten.softmax.int, torch.library.Library("aten", "IMPL")
+    x = torch.ones(2, requires_grad=True)
+    assert library.is_taken_apart(operator)
+    assert not library.is_taken_apart(torch.ops.aten.silu.default)
+    assert operator not in library.with_functions(library.registered(), "CUDA", "Autograd")
+    seen = []
+
+    class Seeing(private.TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append(func)
+            return func(*args, **(kwargs or {}))
+
+    def instead(on_cpu, *args):
+        assert [type(one) for one in private.dispatch_modes()] == [Seeing]
+        made = on_cpu(*args)
+        assert operator not in seen
+        return made + library.shown_to_modes(operator, *args)
+
+    try:
+        ours.impl("softmax.int", lambda x, dim, dtype=None: x * 3, "CUDA")
+        assert library.has_function(operator, "CUDA")
+        assert operator in library.with_functions(library.registered(), "CUDA", "Autograd")
+        assert library.before_modes(operator, host=False) is None
+        with library.instead_on_cpu(operator, instead), Seeing():
+            made = torch.softmax(x, 0)
+        assert operator in seen
+        assert made.tolist() == [1.0, 1.0]  # the mode's is that of the CPU, again
+        made.sum().backward()
+        ours.impl("softmax.int", lambda x, dim, dtype=None: x * 5, "AutogradCUDA")
+        assert library.before_modes(operator, host=True) is None
+        assert library.before_modes(operator, host=False)(x, 0).tolist() == [5, 5]
+    finally:
+        ours._destroy()
+    assert operator not in library.with_functions(library.registered(), "CUDA", "Autograd", "AutogradCUDA")
+    assert private.dispatch_modes() == []
 
 
 def test_an_operator_says_whether_it_writes_into_an_argument():

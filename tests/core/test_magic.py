@@ -389,5 +389,5 @@ def test_what_a_closing_call_is_given_is_made_once(shell, capsys):
     shell.run_cell(f"%%lower --to torch_mlir --text{ROW}Row()(x[0, :3])")
     said = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
     assert "mat1 and mat2 shapes cannot be multiplied" in said
-    assert "closing.py" not in said
+    assert "last_line.py" not in said
     assert re.findall(r"-> +(\d+) Row\(\)\(x\[0, :3\]\)", said) == ["10"]

@@ -27,8 +27,8 @@ from irwidget.trace import Location
 
 ROOT = Path(irwidget.__file__).parent
 HOMES = {
-    "private.py", "triton_private.py", "private_torch.py", "private_torch_mlir.py", "private_ipython.py",
-    "private_python.py",
+    "private.py", "triton_private.py", "private_torch.py", "private_torch_library.py", "private_torch_mlir.py",
+    "private_ipython.py", "private_python.py",
 }  # fmt: skip
 DOCUMENTED = {
     "_repr_mimebundle_": "IPython: what an object shows itself by",

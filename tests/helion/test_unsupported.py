@@ -7,7 +7,7 @@ import helion.language as hl
 import pytest
 import torch
 
-from irwidget.errors import UnsupportedError
+from irwidget.errors import UnsupportedError, UsageError
 from irwidget.helion import lower_kernel
 from tests.helion.cases import difference
 
@@ -108,3 +108,78 @@ def test_constants_of_float64_in_tosa_are_of_float32_and_told():
 def test_a_tile_size_that_the_host_computes(split: int):
     x, y = torch.randn(20, 100), torch.randn(100, 12)
     assert difference(lower_kernel(split_on_the_host, (x, y, split)).run(opt_level=0), x @ y) < 1e-4
+
+
+@helion.kernel(static_shapes=False, config=helion.Config(block_sizes=[]))
+def strided_at_the_top(x: torch.Tensor, step: int) -> torch.Tensor:
+    out = torch.zeros_like(x)
+    for i in hl.grid(0, 6, step):
+        out[:, i] = x[:, i]
+    return out
+
+
+@helion.kernel(static_shapes=False, config=helion.Config(block_sizes=[4]))
+def strided_by_a_known_step(x: torch.Tensor, step: int) -> torch.Tensor:
+    step = hl.specialize(step)
+    out = torch.empty([x.size(0)])
+    for rows in hl.tile(x.size(0)):
+        made = hl.zeros([rows])
+        for i in range(5, -1, step):
+            made = made * 2 + x[rows, i]
+        out[rows] = made
+    return out
+
+
+@pytest.mark.parametrize("step", [2, -2])
+def test_a_step_at_the_top_that_only_run_time_knows_is_refused(step: int):
+    with pytest.raises(UnsupportedError, match=r"or step, of .*known .*; hl\.specialize makes"):
+        lower_kernel(strided_at_the_top, (torch.randn(5, 6), step), dumps=False)
+
+
+def test_a_step_that_a_kernel_specialises_on_is_known():
+    x = torch.randn(5, 6)
+    wanted = torch.zeros(5)
+    for column in range(5, -1, -2):
+        wanted = wanted * 2 + x[:, column]
+    lowered = lower_kernel(strided_by_a_known_step, (x, -2), dumps=False)
+    assert torch.equal(lowered.run(opt_level=0), wanted)
+    with pytest.raises(UsageError, match="lower it for these arguments"):
+        lowered.run(x, -3)
+
+
+@helion.kernel(static_shapes=False, config=helion.Config(block_sizes=[]))
+def tiles_of_the_hosts(x: torch.Tensor, begin: int, end: int, size: int) -> torch.Tensor:
+    out = torch.zeros_like(x)
+    for columns in hl.tile(begin, end, block_size=size):
+        out[:, columns] = x[:, columns].sum(1, keepdim=True) + columns.begin
+    return out
+
+
+def test_tiles_whose_size_the_host_computes_run_for_that_size_only():
+    """Helion generates code as if `begin` were what it is at first, which the module must not be made of."""
+    x = torch.arange(30.0).reshape(5, 6)
+    lowered = lower_kernel(tiles_of_the_hosts, (x, 0, 6, 2), dumps=False)
+    for begin, end in ((0, 6), (1, 6), (2, 2), (4, 1), (3, 4)):
+        wanted = torch.zeros_like(x)
+        for at in range(begin, end, 2):
+            wanted[:, at : min(at + 2, end)] = x[:, at : min(at + 2, end)].sum(1, keepdim=True) + at
+        assert torch.equal(lowered.run(x, begin, end, 2, opt_level=0), wanted), (begin, end)
+    with pytest.raises(UsageError, match=r"tiles of 2 lanes \(block_size_0\); of these it makes 3: lower it for these"):
+        lowered.run(x, 0, 6, 3)
+
+
+@helion.kernel(config=helion.Config(block_sizes=[]))
+def counting_down(x: torch.Tensor) -> torch.Tensor:
+    out = torch.zeros_like(x)
+    for row, column in hl.grid([0, 5], [5, -1], [1, -2]):
+        out[row, column] = x[row, column] + column
+    return out
+
+
+@pytest.mark.parametrize("program", ["flat", "persistent_blocked", "persistent_interleaved"])
+def test_a_grid_counts_down(program: str):
+    x = torch.arange(30.0).reshape(5, 6)
+    wanted = torch.zeros_like(x)
+    wanted[:, 1::2] = x[:, 1::2] + torch.tensor([1.0, 3.0, 5.0])
+    config = helion.Config(block_sizes=[], pid_type=program)
+    assert torch.equal(lower_kernel(counting_down, (x,), config=config, dumps=False).run(opt_level=0), wanted)

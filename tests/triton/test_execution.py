@@ -412,6 +412,32 @@ def test_scans_combine_elements_in_their_order():
 
 
 @triton.jit
+def of_threes(like, number):
+    return tl.full(like.shape, number, tl.int32)
+
+
+@triton.jit
+def of_shapes(empty, out, VOLATILE: tl.constexpr):
+    """What is loaded gives its shape only, as libraries have it that generate kernels."""
+    index = tl.arange(0, 8)
+    loaded = tl.load(empty + index, volatile=VOLATILE) + 1
+    for i in range(2):
+        unused = loaded * i
+        tl.store(out + index + i * 8, of_threes(unused, 3))
+
+
+@pytest.mark.parametrize("volatile", [False, True])
+def test_what_compilation_leaves_out_is_not_loaded(volatile):
+    with frontend.recording("sm_90", values=True) as launches:
+        empty = torch.empty(8, device="cuda")
+        out = torch.zeros(16, dtype=torch.int32, device="cuda")
+        of_shapes[(1,)](empty, out, VOLATILE=volatile)
+        assert out.tolist() == [3] * 16
+    said = [note.message.partition(" (")[0] for note in launches.diagnostics]
+    assert said == ["of_shapes reads memory that nothing has written"] * volatile
+
+
+@triton.jit
 def of_barriers(count, out, n, ROUNDS: tl.constexpr):
     for i in range(ROUNDS):
         tl.atomic_add(count, 1)
@@ -515,3 +541,91 @@ def test_integers_have_functions_of_their_own():
 def test_text_that_is_not_understood_is_refused_by_its_words():
     with pytest.raises(NotImplementedError, match="the type vector<4xf32> is not known"):
         functions("tt.func public @f(%x: i32) {\n%y = arith.frob %x : vector<4xf32>\ntt.return\n}")
+
+
+@triton.jit
+def of_each_its_own(places, expected, descriptor, numbers, found):
+    """Compares each element with a number of its own; numbers without sign in a descriptor."""
+    index = tl.arange(0, 8)
+    tl.store(found + index, tl.atomic_cas(places + index, tl.load(expected + index), index + 100))
+    descriptor.atomic_max([4], tl.load(numbers + index).to(tl.uint32, bitcast=True))
+
+
+def test_atomics_compare_each_element_with_its_own_and_without_sign():
+    with frontend.recording("sm_90", values=True) as launches:
+        places = torch.tensor([0, 1, 2, 3, 0, 1, 2, 3], dtype=torch.int32, device="cuda")
+        expected = torch.tensor([0, 0, 2, 2, 1, 1, 3, 3], dtype=torch.int32, device="cuda")
+        numbers = torch.tensor([-1, 2, -3, 4, 5, 6, 7, 8], dtype=torch.int32, device="cuda")
+        into = torch.full((10,), 5, dtype=torch.uint32, device="cuda")
+        found = torch.zeros(8, dtype=torch.int32, device="cuda")
+        of_each_its_own[(1,)](places, expected, TensorDescriptor.from_tensor(into, [8]), numbers, found)
+        assert found.tolist() == [0, 1, 2, 3, 0, 1, 2, 3]
+        assert places.tolist() == [100, 1, 102, 3, 0, 105, 2, 107]
+        assert into.tolist() == [5] * 4 + [2**32 - 1, 5, 2**32 - 3, 5, 5, 6]
+    assert launches.diagnostics == []
+
+
+@triton.jit
+def of_unsigned_bounds(first, out):
+    begin = tl.load(first).to(tl.uint32, bitcast=True)
+    for i in range(begin, begin + 3):
+        tl.store(out + (i - begin), (i >> 28).to(tl.int32))
+
+
+@pytest.mark.parametrize(("begin", "wanted"), [(-5, [15, 15, 15, 0]), (2**31 - 2, [0, 0, 0, 0])])
+def test_a_loop_with_bounds_without_sign_runs_as_it_is_compiled(begin, wanted):
+    """Triton makes a loop with signs of it, which does not run from 2**31 - 2 to 2**31 + 1."""
+    first = torch.tensor([begin], dtype=torch.int32)
+    assert written(of_unsigned_bounds, first, like=torch.zeros(4, dtype=torch.int32)) == (wanted, [])
+
+
+@triton.jit
+def of_scales(a, a_scale, b, b_scale, out, PACKED: tl.constexpr):
+    """32 x 32 by 32 x 32 of floats of 4 bits, of which the right ones are packed along the inner axis or the other."""
+    index = tl.arange(0, 32)
+    half = tl.arange(0, 16)
+    left = tl.load(a + index[:, None] * 16 + half[None, :])
+    if PACKED:
+        right = tl.load(b + half[:, None] * 32 + index[None, :])
+    else:
+        right = tl.load(b + index[:, None] * 16 + half[None, :])
+    scales = tl.load(a_scale + index[:, None]), tl.load(b_scale + index[:, None])
+    made = tl.dot_scaled(left, scales[0], "e2m1", right, scales[1], "e2m1", rhs_k_pack=PACKED)
+    tl.store(out + index[:, None] * 32 + index[None, :], made)
+
+
+E2M1 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_scaled_products_of_packed_floats(packed):
+    generator = torch.Generator().manual_seed(0)
+    bits = [torch.randint(0, 16, (32, 32), generator=generator, dtype=torch.uint8) for _ in range(2)]
+    a, b = bits
+    a[3] = b[:, 5] = 2  # ones, whose sum would be infinite
+    left = a[:, 0::2] | a[:, 1::2] << 4
+    right = b[0::2] | b[1::2] << 4 if packed else b[:, 0::2] | b[:, 1::2] << 4
+    scales = [torch.randint(125, 130, (32,), generator=generator, dtype=torch.uint8) for _ in range(2)]
+    scales[0][3] = 255  # NaN
+    wanted = E2M1[a.long()] @ E2M1[b.long()] * torch.exp2(scales[0] - 127.0)[:, None] * torch.exp2(scales[1] - 127.0)
+    wanted[3] = torch.nan
+    out = torch.zeros(32, 32)
+    values, notes = written(of_scales, left, scales[0], right, scales[1], like=out, PACKED=packed)
+    torch.testing.assert_close(torch.tensor(values), wanted, rtol=0, atol=0, equal_nan=True)
+    assert notes == []
+
+
+@triton.jit
+def of_one_rounding(a, b, c, out):
+    index = tl.arange(0, 16)
+    places = index[:, None] * 16 + index[None, :]
+    made = tl.dot(tl.load(a + places), tl.load(b + places), tl.load(c + places), out_dtype=tl.float16)
+    tl.store(out + places, made)
+
+
+def test_a_product_of_half_floats_is_rounded_with_what_it_is_added_to():
+    one, c = torch.full((16, 16), 0.0, dtype=torch.float16), torch.full((16, 16), -2048.0, dtype=torch.float16)
+    one[:, 0] = 1.0
+    b = torch.full((16, 16), 0.0, dtype=torch.float16)
+    one[:, 1], b[0], b[1] = 0.5, 2048.0, 2.0  # 2049 is no float16, and 2049 - 2048 is
+    assert written(of_one_rounding, one, b, c, like=c) == ([[1.0] * 16] * 16, [])

@@ -465,6 +465,80 @@ def test_functions_registered_for_cuda_launch_their_kernels(values):
     assert given == [("cuda", True), ("cuda", None), ("cuda", None), ("cuda", 3)]
 
 
+class Doubled(torch.autograd.Function):
+    """A kernel with a derivative, as libraries have them."""
+
+    @staticmethod
+    def forward(ctx, x):
+        out = torch.empty_like(x)
+        add_kernel[(1,)](x, x, out, x.numel(), BLOCK=64)
+        return out
+
+    @staticmethod
+    def backward(ctx, grad):
+        return Doubled.apply(grad.contiguous())
+
+
+def softmax(x):
+    return torch.nn.functional.softmax(x, 0)
+
+
+EARLY = [
+    ("aten", "softmax.int", "CUDA", softmax, (2.0, 2.0, 2.0, 0.125)),
+    ("aten", "softmax.int", "AutogradCUDA", softmax, (2.0, 2.0, 0.125, 0.125)),
+    ("aten", "softmax.int", "CompositeImplicitAutograd", softmax, (2.0, 2.0, 2.0, 2.0)),
+    ("aten", "true_divide.Tensor", "CUDA", lambda x: torch.true_divide(x, 4), (2.0, 2.0, 2.0, 0.25)),
+    ("aten", "silu", "AutogradCUDA", lambda x: torch.nn.functional.silu(x - 1), (2.0, 2.0, 0.0, 0.0)),
+    ("aten", "repeat", "CompositeExplicitAutograd", lambda x: x.repeat(1), (2.0, 1.0, 2.0, 2.0)),
+    ("aten", "repeat", "CompositeImplicitAutograd", lambda x: x.repeat(1), (1.0, 1.0, 1.0, 1.0)),  # it has a kernel
+    ("irwidget_tests_early", "op", "CompositeImplicitAutograd", lambda x: op(x), (2.0, 2.0, 2.0, 2.0)),
+    ("irwidget_tests_early", "op", "Autograd", lambda x: op(x), (2.0, 2.0, "refused", 2.0)),
+]
+"""What a library registers, an operator of it, what that gives of ones, its derivative; in inference, on the CPU."""
+
+
+def op(x):
+    return torch.ops.irwidget_tests_early.op(x)
+
+
+@pytest.mark.parametrize("values", [False, True])
+@pytest.mark.parametrize(("namespace", "name", "key", "call", "wanted"), EARLY)
+def test_operators_that_no_mode_sees_run_functions_of_libraries(namespace, name, key, call, wanted, values):
+    """PyTorch's dispatcher says which: `torch._C._dispatch_dump_table`."""
+    before = call(torch.ones(8)).tolist() if namespace == "aten" else []
+    library = torch.library.Library(namespace, "IMPL" if namespace == "aten" else "DEF")
+    seen = []
+
+    def doubled(x, *args):
+        made = torch.empty_like(x)
+        return Doubled.apply(x + 1 if name == "silu" else x) if made.is_cuda else x * 2
+
+    def cell():
+        if namespace != "aten":
+            library.define("op(Tensor x) -> Tensor")
+        library.impl(name, doubled, key)
+        x = torch.ones(8, device="cuda", requires_grad=True)
+        y = call(x)
+        y.sum().backward()
+        seen.extend([y.tolist(), x.grad.tolist()])
+        try:
+            with torch.inference_mode():
+                seen.append(call(torch.ones(8, device="cuda")).tolist())
+        except RuntimeError:
+            seen.append("refused")
+        seen.append(call(torch.ones(8)).tolist())
+        add_kernel[(1,)](x.data, x.data, x.data, 8, BLOCK=8)
+
+    try:
+        with frontend.recording("sm_90", values=values) as launches:
+            cell()
+    finally:
+        library._destroy()
+    assert seen == [one if one == "refused" else [one] * 8 for one in wanted]
+    assert [launch.name for launch in launches] == ["add_kernel"] * (1 + (2.0 in wanted))
+    assert not before or call(torch.ones(8)).tolist() == before
+
+
 @pytest.mark.parametrize("values", [False, True])
 def test_what_a_cell_before_has_compiled_is_launched_in_this_one(values):
     """By libraries that keep what a launch returns."""

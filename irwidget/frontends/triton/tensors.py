@@ -10,7 +10,6 @@ import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack
-from functools import partial
 from typing import Any
 
 import torch
@@ -18,8 +17,9 @@ from torch.autograd.function import BackwardCFunction
 from torch.overrides import TorchFunctionMode
 
 from irwidget import private_torch
+from irwidget import private_torch_library as library
 from irwidget.devices import on_cpu, on_cpu_kwargs
-from irwidget.frontends.triton import autocast, failures
+from irwidget.frontends.triton import autocast, failures, registered
 from irwidget.frontends.triton.asserted import by_an_assert
 from irwidget.frontends.triton.gpu import CUDA
 from irwidget.frontends.triton.homes import Homes, asked
@@ -62,12 +62,12 @@ class _FakeMode(FakeTensorMode):
         self.inside = _Inside()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if function := private_torch.custom_op_function(func):  # an operator of the user's, which launches kernels
-            return self._outside(_Pretend(self), function, args, kwargs or {})
-        if function := private_torch.registered_for_cuda(func):
+        if function := library.custom_op_function(func):  # an operator of the user's, which launches kernels
+            return self.outside(_Pretend(self), function, args, kwargs or {})
+        if function := library.registered_for_cuda(func):
             mode = _Pretend(self)
             if not mode.homes.on_host(self.inside.named, args, kwargs or {}):
-                return self._outside(mode, function, args, kwargs or {})
+                return self.outside(mode, function, args, kwargs or {})
         given = on_cpu_kwargs(kwargs)
         with LOCK:
             if self.inside.dispatching:  # an operator's own operators
@@ -103,7 +103,7 @@ class _FakeMode(FakeTensorMode):
         """Values are not kept beside tensors; see `tape`."""
         return False
 
-    def _outside(self, mode: AbstractContextManager[Any], function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    def outside(self, mode: AbstractContextManager[Any], function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Python of the user's, which torch calls, sees the same world as the cell."""
         inside = self.inside
         depth, dispatching = inside.depth, inside.dispatching
@@ -180,10 +180,27 @@ class _OnTheGPU(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        function = private_torch.custom_op_function(func)
-        if function is None and (function := private_torch.registered_for_cuda(func)):
+        function = library.custom_op_function(func)
+        if function is None and (function := library.registered_for_cuda(func)):
             function = None if self.mode.homes.on_host(self.mode.inside.named, args, kwargs) else function
         return func(*args, **kwargs) if function is None else _outside(self.mode, function)(*args, **kwargs)
+
+
+def _unseen(mode: _Pretend, fake: _FakeMode | None) -> registered.Run:
+    """How operators run that no mode has seen: by what a library has for CUDA, where their tensors are on the GPU."""
+
+    def run(operator: Any, on_cpu: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        if not any(isinstance(one, _FakeMode | _OnTheGPU) for one in private_torch.dispatch_modes()):
+            return on_cpu(*args, **kwargs)  # not the cell's
+        host = mode.homes.on_host(mode.inside.named, args, kwargs)
+        function = library.before_modes(operator, host=host)
+        if not host and function is None and library.has_numbers(operator, args):
+            function = library.registered_for_cuda(operator)
+        if function:
+            return fake.outside(mode, function, args, kwargs) if fake else _outside(mode, function)(*args, **kwargs)
+        return on_cpu(*args, **kwargs) if host else library.shown_to_modes(operator, *args, **kwargs)
+
+    return run
 
 
 _COMPARING = frozenset([torch.allclose, torch.equal, torch.Tensor.allclose, torch.Tensor.equal, torch.Tensor.__bool__])
@@ -289,14 +306,6 @@ def _outside(mode: _Pretend, function: Callable[..., Any]) -> Callable[..., Any]
     return apply
 
 
-def _composite(fake: _FakeMode | None, mode: _Pretend, operator: Any, args: Any, kwargs: Any) -> Any:
-    """A composite operator that has a function of the user's for a GPU: that, or its parts for tensors on the host."""
-    function = private_torch.registered_for_cuda(operator)
-    if function is None or mode.homes.on_host(mode.inside.named, args, kwargs):
-        return operator.decompose(*args, **kwargs)
-    return fake._outside(mode, function, args, kwargs) if fake else _outside(mode, function)(*args, **kwargs)  # pyright: ignore[reportPrivateUsage]
-
-
 def _starting(start: Callable[..., None], *modes: AbstractContextManager[Any]) -> Callable[..., None]:
     """Thread.start of threads that see the same world as the thread of the cell that starts them."""
     here = _Inside()
@@ -384,8 +393,8 @@ def on_a_gpu(*, values: bool, reading: Reading | None = None) -> Generator[None]
         else:
             stack.callback(LEDGER.end)
             stack.enter_context(LEDGER)
-        stack.enter_context(private_torch.composites_called(partial(_composite, fake, mode)))
         started = _starting(threading.Thread.start, fake or LEDGER, mode)
         stack.enter_context(replaced(threading.Thread, "start", started))
+        stack.enter_context(registered.called(_unseen(mode, fake)))
         stack.enter_context(mode)
         yield

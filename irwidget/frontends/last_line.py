@@ -10,7 +10,7 @@ from typing import Any
 
 from irwidget.frontends.cell import Shell
 
-_NAME = "__irwidget_closing__"
+_NAME = "__irwidget_last_line__"
 
 
 @dataclass
