@@ -25,6 +25,7 @@ from irwidget.experiments import cell as experiments
 from irwidget.experiments.cell import Cell, Ran
 from irwidget.files import FileRun
 from irwidget.frontends.cell import Candidate, Shell, transformed
+from irwidget.frontends.places import like
 from irwidget.options import LowerOptions
 from irwidget.progress import ProgressLine
 from irwidget.reducing.earlier import alone
@@ -32,10 +33,13 @@ from irwidget.result import Lowering, Origin
 from irwidget.toolchain import forked
 from irwidget.toolchain.run import Options
 from irwidget.toolchains.inside import Inside
-from irwidget.trace import Diagnostic, file, reading
+from irwidget.trace import Diagnostic, Trace, file, reading
 
 _OF_THE_VIEW = {"--html": 1, "--save": 1, "--out": 1, "--to": 1, "--text": 0, "--all": 0}
 """Options that are not of one lowering, and how many words follow each."""
+
+_FILE = "<edited cell>"
+"""What the code of the text is called: it is in no history, so no cell's number is its."""
 
 
 def attach(done: Mapping[str, Any], shell: Shell, line: str, text: str, parsed: argparse.Namespace) -> None:
@@ -102,15 +106,15 @@ class _Copy:
         self.user_ns, self._shell = variables, shell
         self.ast_transformers: list[ast.NodeTransformer] = []
         self.raised: BaseException | None = None
-        self._file = ""
+        self._written = ""
 
     def run_cell(self, raw_cell: str, store_history: bool = False) -> FileRun:
-        """Run it, with its lines known under the name that the notebook would give it."""
-        python = _python(self._shell, raw_cell)
-        self._file = _named(self._shell, python, raw_cell)
+        """Run it, with its lines known under a name of its own."""
+        self._written, python = raw_cell.removeprefix("# "), _python(self._shell, raw_cell)
+        linecache.cache[_FILE] = (len(python), None, python.splitlines(keepends=True), _FILE)
         try:
-            tree = transformed(python, self._file, self.ast_transformers)
-            made = eval(compile(tree, self._file, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), self.user_ns)
+            tree = transformed(python, _FILE, self.ast_transformers)
+            made = eval(compile(tree, _FILE, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), self.user_ns)
             if inspect.iscoroutine(made):
                 asyncio.run(made)
         except (Exception, SystemExit) as error:
@@ -122,25 +126,20 @@ class _Copy:
         """Nobody looks: `why` says it. Not called for errors that a front end tells better."""
         self.raised = sys.exc_info()[1]
 
+    def sources(self, trace: Trace) -> dict[str, str]:
+        """Those of a trace, with the text as the user has edited it."""
+        return {file: like(self._written, text) if file == _FILE else text for file, text in trace.sources.items()}
+
     @property
     def why(self) -> str:
         """The error of the text's own, with the innermost of its lines."""
         lines = [f"The edited cell ends with {type(self.raised).__name__}: {self.raised}".rstrip(": ")]
         frames = inspect.getinnerframes(self.raised.__traceback__) if self.raised and self.raised.__traceback__ else []
-        numbers = [frame.lineno for frame in frames if frame.filename == self._file]
+        numbers = [frame.lineno for frame in frames if frame.filename == _FILE]
         if numbers:  # the first line of what runs stands for the magic's
-            code = linecache.getline(self._file, numbers[-1]).strip()
+            code = linecache.getline(_FILE, numbers[-1]).strip()
             lines.append(f"  at line {numbers[-1] - 1}: {code}")
         return "\n".join(lines)
-
-
-def _named(shell: Any, python: str, raw: str) -> str:
-    """The file name under which the lines of a text are found."""
-    if compiler := getattr(shell, "compile", None):
-        return str(compiler.cache(python, shell.execution_count, raw_code=raw))
-    name = "<edited cell>"
-    linecache.cache[name] = (len(python), None, python.splitlines(keepends=True), name)
-    return name
 
 
 # Running it
@@ -194,15 +193,15 @@ def _lowered(copy: _Copy, line: str, parsed: argparse.Namespace, name: str, text
     problem = next(iter(problems), None) or next((one.refused for one in found if one.refused), None)
     if problem is None and copy.raised:  # after a launch, say
         problem = UsageError(copy.why)
-    return _answer(next(iter(done.values()), None), problem)
+    trace = next((low.trace for low in done.values() if low.trace.dumps), None)
+    return _answer(trace and replace(trace, sources=copy.sources(trace)), problem)
 
 
-def _answer(low: Lowering | None, problem: BaseException | None) -> _Answer:
+def _answer(trace: Trace | None, problem: BaseException | None) -> _Answer:
     if isinstance(problem, LoweringInterrupted):
         problem = UsageError(str(problem))
     if isinstance(problem, IRWidgetError):
         problem.lowering, problem.lowerings = None, {}
-    trace = low.trace if low and low.trace.dumps else None
     return _Answer(file.packed([trace]) if trace else b"", pickle.dumps(problem) if problem else b"")
 
 

@@ -30,7 +30,12 @@ def quote(place: Location) -> str:
 
 def as_written(file: str, text: str) -> str:
     """The text of a cell with its magics as the user wrote them, which IPython has made Python of, line by line."""
-    raw, lines = private_ipython.raw_cell(file).rstrip().split("\n"), text.rstrip().split("\n")
+    return like(private_ipython.raw_cell(file), text)
+
+
+def like(written: str, text: str) -> str:
+    """`written` where `text` is the Python that IPython has made of it, else `text`."""
+    raw, lines = written.rstrip().split("\n"), text.rstrip().split("\n")
     pairs = zip(raw, lines, strict=False)
     same = len(raw) == len(lines) and all(b in (a, f"# {a}") or "get_ipython()." in b for a, b in pairs)
     return "\n".join(raw) + "\n" if same else text
