@@ -11,7 +11,7 @@ import torch
 
 from irwidget import phases
 from irwidget.errors import PassError
-from irwidget.toolchain import forked
+from irwidget.toolchain import budget, forked
 from irwidget.trace import Diagnostic
 from tests import processes
 
@@ -54,7 +54,12 @@ def test_the_phases_of_a_copy_are_heard_here():
     with phases.heard(heard.append):
         assert forked.call(work) == 2
         assert forked.call(lambda: 1) == 1
-    assert heard == ["first", "of a copy's copy", "", "second", ""]
+        with budget.of(budget.Budget()), budget.enforced("here"):
+            assert forked.call(work) == 2
+    assert heard == [
+        *("first", "of a copy's copy", "", "second", ""),
+        *("here", "first", "of a copy's copy", "here", "second", "here", ""),
+    ]
 
 
 def test_errors_come_back_by_value_or_as_text():

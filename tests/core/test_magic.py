@@ -333,6 +333,9 @@ def test_an_error_in_a_cell_is_of_the_cell_that_the_user_ran(shell, capsys, firs
     said = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
     assert re.findall(r"In ?\[(\d+)\], line (\d+)", said) == [(str(number), "4")]
     assert shell.execution_count == number + 1
+    shell.run_cell(f"{first}\nimport torch\nx = torch.ones(2)\n0 / 0")
+    said = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
+    assert re.findall(r"In ?\[(\d+)\], line (\d+)", said) == [(str(number + 1), "4")], "it is in no history"
     shell.run_cell("2 / 0", store_history=True)
     said = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
     assert re.findall(r"In ?\[(\d+)\], line (\d+)", said) == [(str(number + 1), "1")]
