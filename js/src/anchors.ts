@@ -1,7 +1,6 @@
 /** Keeps the reader's place: the line at the top of a pane, and the cursor, over whatever is drawn anew. */
 
 import { EditorSelection } from "@codemirror/state";
-import { EditorView } from "@codemirror/view";
 import type { Spot } from "./compare";
 import type { Stage } from "./dumps";
 import { LINE, type Pane } from "./pane";
@@ -128,10 +127,7 @@ export class Anchors {
 
   private scroll({ spot, offset }: Anchor): void {
     const found = this.of.find(spot);
-    if (!found) return;
-    const { doc } = found.pane.view.state;
-    const at = doc.line(Math.min(visible(found.pane, found.row) + 1, doc.lines)).from;
-    found.pane.view.dispatch({ effects: EditorView.scrollIntoView(at, { y: "start", yMargin: offset }) });
+    found?.pane.reveal(visible(found.pane, found.row), offset);
   }
 
   /** Whether the line had to be moved. */
@@ -160,7 +156,7 @@ export class Anchors {
 }
 
 /** Pixels of a row below the top of the pane; null when it is not drawn. */
-function heightOf(pane: Pane, row: number): number | null {
+export function heightOf(pane: Pane, row: number): number | null {
   const { view } = pane;
   const { doc } = view.state;
   const at = view.coordsAtPos(doc.line(Math.min(row + 1, doc.lines)).from);

@@ -2,7 +2,7 @@
 
 import type { Analysis } from "./analysis";
 import type { Blamed } from "./blame";
-import { Anchors } from "./anchors";
+import { Anchors, type Origin } from "./anchors";
 import { carried } from "./carry";
 import { type Hunk, type Segment, within } from "./diff";
 import { comparable, missing, type Stage } from "./dumps";
@@ -358,6 +358,11 @@ export class Compare {
   }
 
   // Places
+
+  /** Where the reader is; null at the beginning. */
+  get place(): Origin | null {
+    return this.anchors.here()?.top ?? null;
+  }
 
   spot(pane: Pane, line: number): Spot {
     const spot = spotOf(pane.content!.column, line);

@@ -254,10 +254,13 @@ export class Pane {
     });
   }
 
-  reveal(line: number): void {
+  /** Scroll to a line: to the middle, or to so many pixels below the top, also before heights are known. */
+  reveal(line: number, below?: number): void {
     const { doc } = this.view.state;
     const at = doc.line(Math.min(Math.max(line, 0) + 1, doc.lines)).from;
-    this.view.dispatch({ effects: EditorView.scrollIntoView(at, { y: "center", x: "nearest" }) });
+    const where =
+      below === undefined ? ({ y: "center", x: "nearest" } as const) : { y: "start" as const, yMargin: below };
+    this.view.dispatch({ effects: EditorView.scrollIntoView(at, where) });
   }
 
   get cursor(): { line: number; column: number } {

@@ -11,6 +11,7 @@ type Switch = "ops" | "ignore_renumbering" | "wrap" | "fold" | "blame" | "search
 export interface ToolbarHooks {
   /** Whether there is one column now. */
   readonly unified: () => boolean;
+  readonly layout: () => void;
   readonly search: (step: 1 | -1) => void;
   readonly copy: () => void;
   readonly save: () => void;
@@ -80,9 +81,7 @@ export class Toolbar {
       ),
       this.found,
       this.symbol,
-      this.toggle("layout", "Unified", "One column instead of two (s)", () =>
-        store.set({ layout_mode: hooks.unified() ? "split" : "unified" }),
-      ),
+      this.toggle("layout", "Unified", "One column instead of two (s)", hooks.layout),
       this.switch(
         "ignore_renumbering",
         "Ignore renumbering",

@@ -1,5 +1,6 @@
 /** The pass diff: state in, panes out. This module is the bundle; a host calls `render`. */
 
+import type { Origin } from "./anchors";
 import { Analysis } from "./analysis";
 import { Beyond } from "./beyond";
 import { Choice } from "./choice";
@@ -85,6 +86,7 @@ export class Viewer implements View {
     this.beyond = new Beyond(this, this.asker);
     this.toolbar = new Toolbar(this.store, {
       unified: () => this.unified,
+      layout: () => this.toggleLayout(),
       search: (step) => this.nextHit(step),
       columns: () => this.linked.toggle(),
       link: () => void this.beyond.copyLink(),
@@ -159,6 +161,12 @@ export class Viewer implements View {
     return mode === "unified" || (mode === "auto" && !this.roomy);
   }
 
+  /** The other layout; by itself again where that is what there is room for. */
+  toggleLayout(): void {
+    const unified = !this.unified;
+    this.store.set({ layout_mode: unified === !this.roomy ? "auto" : unified ? "unified" : "split" });
+  }
+
   /** Take up the dumps that are there now. */
   private open(): Promise<void> {
     this.opening = this.opening.then(async () => {
@@ -231,6 +239,10 @@ export class Viewer implements View {
 
   get right(): Stage {
     return this.choice.right;
+  }
+
+  get here(): Origin | null {
+    return this.compare.place;
   }
 
   get apart(): boolean {

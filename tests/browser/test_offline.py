@@ -287,6 +287,22 @@ def test_unified_shows_each_line_once(shown, trace):
     assert page.view.locator(".irw-new").count() > 0
 
 
+def test_what_the_reader_has_set_back_follows_the_room_again(shown, trace, tab):
+    page = shown(trace)
+    page.choose(1)
+    layout = page.view.locator(".irw-titles")
+    page.press("s")
+    assert layout.get_attribute("data-layout") == "unified"
+    page.press("s")
+    assert layout.get_attribute("data-layout") == "split"
+    try:
+        tab.set_viewport_size({"width": 800, "height": 900})
+        page.view.locator(".irw-titles[data-layout=unified]").wait_for()
+    finally:
+        tab.set_viewport_size({"width": 1400, "height": 900})
+    page.view.locator(".irw-titles[data-layout=split]").wait_for()
+
+
 def test_a_name_shows_its_definition_and_uses(shown, trace):
     page = shown(trace)
     page.choose(0)

@@ -2,6 +2,7 @@
 
 import { alone } from "../alignment";
 import type { Analysis } from "../analysis";
+import { heightOf, type Origin } from "../anchors";
 import { carried } from "../carry";
 import { h, OWN_KEYS, plural, thousands } from "../dom";
 import { type Dumps, missing, type Place, type Stage, stageAt, type Trace } from "../dumps";
@@ -22,17 +23,25 @@ export interface LinkedView {
   readonly lines: Analysis;
   readonly trace: Trace;
   readonly query: Query;
+  /** Where the reader of the diff is; null at the beginning. */
+  readonly here: Origin | null;
   say(text: string): void;
 }
 
-/** A column: a dump, or the source. */
-interface Column {
+/** What lines are of: a dump, or the source where there is no stage. */
+interface Lines {
   readonly stage: Stage | null;
-  readonly element: HTMLElement;
-  readonly pane: Pane;
   /** Number of its first line, where only a function is shown. */
   readonly first: number;
   readonly source: SourcePane | null;
+}
+
+/** A column, which shows lines. */
+interface Column extends Lines {
+  /** The number that was chosen for it. */
+  readonly shown: number;
+  readonly element: HTMLElement;
+  readonly pane: Pane;
   /** Rows that are lit. */
   lit: ReadonlySet<number>;
   /** How far it was scrolled down when the others followed. */
@@ -48,6 +57,8 @@ export class LinkedColumns {
   private of = -1;
   private active = 0;
   private leader: Pane | null = null;
+  /** Where the reader was before there were columns. */
+  private from: Origin | null = null;
   /** The place of the source from which all came that is lit. */
   private lit: Place | undefined;
 
@@ -67,6 +78,7 @@ export class LinkedColumns {
 
   /** Show columns instead of the diff, or the diff again. */
   toggle(): void {
+    this.from = this.on ? null : this.view.here;
     this.store.set({ columns: this.on ? [] : this.usual() });
   }
 
@@ -119,7 +131,7 @@ export class LinkedColumns {
   }
 
   private build(stages: readonly (Stage | null)[], now: readonly unknown[]): void {
-    const kept = this.columns.map(({ pane }) => pane.view.scrollDOM.scrollTop);
+    const kept = new Map(this.columns.map(({ shown, pane }) => [shown, topRow(pane)]));
     this.clear();
     this.drawn = now;
     this.columns = stages.map((stage, i) => (stage ? this.dump(stage, i) : this.source(i)));
@@ -129,7 +141,17 @@ export class LinkedColumns {
       "+",
     );
     this.element.replaceChildren(...this.columns.map(({ element }) => element), ...(stages.length > 0 ? [more] : []));
-    this.columns.forEach(({ pane }, i) => (pane.view.scrollDOM.scrollTop = kept[i] ?? 0));
+    for (const column of this.columns) this.begin(column, kept.get(column.shown));
+    this.from = null;
+  }
+
+  /** Show what the reader has seen: where the column was scrolled to, or what the diff had at its top. */
+  private begin(column: Column, kept: { row: number; below: number } | undefined): void {
+    const { from } = this;
+    if (kept) return column.pane.reveal(kept.row, kept.below);
+    if (!from) return;
+    const row = this.counterpart({ stage: from.stage, first: 0, source: null }, from.line, column);
+    if (row >= 0) column.pane.reveal(row, from.offset);
   }
 
   private head(column: number, said: string): HTMLElement {
@@ -172,7 +194,8 @@ export class LinkedColumns {
     });
     const source = (row: number): number => this.placeOf(column, row)?.line ?? 0;
     const tied = (row: number): number => lines.places.numberOf(this.placeOf(column, row));
-    const column: Column = { stage, element, pane, first: from, source: null, lit: NO_MARKS.linked, top: 0 };
+    const shown = this.chosen[number]!;
+    const column: Column = { shown, stage, element, pane, first: from, source: null, lit: NO_MARKS.linked, top: 0 };
     const part = from === 0 && to === stage.lines.length ? stage.lines : stage.lines.subarray(from, to);
     pane.show(
       {
@@ -196,7 +219,8 @@ export class LinkedColumns {
     });
     source.take();
     const element = h("section", { class: "irw-column" }, this.head(number, source.said), source.element);
-    const column: Column = { stage: null, element, pane: source.pane, first: 0, source, lit: NO_MARKS.linked, top: 0 };
+    const of = { shown: SOURCE, stage: null, first: 0, source };
+    const column: Column = { ...of, element, pane: source.pane, lit: NO_MARKS.linked, top: 0 };
     return this.led(column, number);
   }
 
@@ -214,7 +238,7 @@ export class LinkedColumns {
 
   // What came from where
 
-  private placeOf({ stage, first, source }: Column, row: number): Place | undefined {
+  private placeOf({ stage, first, source }: Lines, row: number): Place | undefined {
     if (!stage) return { file: source!.file, line: row + 1, column: 0 };
     return this.view.lines.dumps.places[stage.places?.[first + row] ?? -1];
   }
@@ -265,14 +289,13 @@ export class LinkedColumns {
     const row = Math.round(top / LINE);
     for (const other of this.columns) {
       if (other === column) continue;
-      const there = this.counterpart(column, row, other);
+      const there = top === 0 ? 0 : this.counterpart(column, row, other);
       if (there >= 0) scrollTo(other.pane, there, topOf(column.pane, row));
     }
   }
 
   /** The row of another column that a row belongs beside, or -1. */
-  private counterpart(column: Column, row: number, other: Column): number {
-    if (scrolled(column.pane) === 0) return 0;
+  private counterpart(column: Lines, row: number, other: Column): number {
     if (column.stage && other.stage)
       return carried(this.view.lines, column.stage, column.first + row, other.stage) - other.first;
     // The nearest line above that leads somewhere.
@@ -318,6 +341,13 @@ function saidOf(stage: Stage, { places }: Dumps): string {
 }
 
 const scrolled = ({ view }: Pane): number => view.scrollDOM.scrollTop;
+
+/** The row at the top of a pane, and how many pixels below it. */
+function topRow(pane: Pane): { row: number; below: number } {
+  const within = scrolled(pane) - pane.view.documentPadding.top;
+  const row = Math.max(0, Math.floor(within / LINE));
+  return { row, below: heightOf(pane, row) ?? row * LINE - within };
+}
 
 /** Pixels from the top of a pane to a row. */
 const topOf = (pane: Pane, row: number): number => row * LINE - scrolled(pane);

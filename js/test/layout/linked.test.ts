@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { Analysis } from "../../src/analysis";
+import type { Origin } from "../../src/anchors";
 import type { Dumps, Stage } from "../../src/dumps";
 import { h } from "../../src/dom";
 import { LinkedColumns } from "../../src/linked/main";
@@ -55,13 +56,14 @@ function ofOneLine(): Dumps {
   };
 }
 
-async function shown(columns: readonly number[], given = dumps()) {
+async function shown(columns: readonly number[], given = dumps(), here: Origin | null = null) {
   const lines = new Analysis(given);
   const said: string[] = [];
   const store: Store = new Store(new PageModel({ columns, symbol: "", trace: 0 }), () => linked.draw());
   const view = {
     lines,
     query: NO_QUERY,
+    here,
     say: (text: string) => void said.push(text),
     get trace() {
       return lines.dumps.traces[store.get("trace")]!;
@@ -179,6 +181,25 @@ test("columns are chosen, added and removed, and the last removed leads back", a
   linked.toggle();
   await frames();
   expect(store.get("columns")).toEqual([-1, 1, 2]);
+});
+
+test("columns begin where the diff was, and those that stay keep their place", async () => {
+  const given = dumps();
+  const stage = given.traces[0]!.stages[1]!;
+  const { linked, panes } = await shown([], given, { stage, line: 12, offset: -5 });
+  const tops = (): (string | number)[] =>
+    panes().flatMap((pane) => {
+      const edge = pane.getBoundingClientRect().top;
+      const first = [...pane.querySelectorAll(".cm-line")].find((one) => one.getBoundingClientRect().bottom > edge)!;
+      return [first.textContent!, Math.round(first.getBoundingClientRect().top - edge)];
+    });
+  linked.toggle();
+  await frames(6);
+  const [one, ten] = [[ONE[12], -6] as const, [TEN[270], -6] as const]; // the text is a pixel below its line
+  expect(tops()).toEqual([SOURCE[12], -6, ...one, ...ten]);
+  linked.element.querySelector<HTMLElement>("[aria-label='Remove column 1']")!.click();
+  await frames(6);
+  expect(tops()).toEqual([...one, ...ten]);
 });
 
 test("of another lowering its own columns are shown", async () => {
