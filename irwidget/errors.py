@@ -6,6 +6,7 @@ where a lowering had already begun, the part of it that succeeded.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -116,12 +117,18 @@ _NAMED = 100
 
 
 def near(word: str, known: Iterable[str]) -> str:
-    """Suggest known words for a mistyped one, as the end of an error message."""
+    """Suggest known words for a mistyped one, the nearest and first first, as the end of an error message."""
     import difflib
 
     known = list(known)
-    close = difflib.get_close_matches(word, known, n=3, cutoff=0.5)
+    close = difflib.get_close_matches(word, known, n=len(known) or 1, cutoff=0.5)
+
+    def far(one: str) -> tuple[float, int, int]:
+        matcher = difflib.SequenceMatcher(None, one, word)
+        return -matcher.ratio(), -len(os.path.commonprefix([one, word])), known.index(one)
+
+    close.sort(key=far)
     if close:
-        return f"Did you mean {' or '.join(close)}?"
+        return f"Did you mean {' or '.join(close[:3])}?"
     more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
     return f"Known: {', '.join(known[:_NAMED])}{more}." if known else "There are none."

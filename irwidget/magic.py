@@ -18,10 +18,10 @@ from traitlets import Enum, Float
 
 from irwidget import arguments, cells, commands, display, imports, private_ipython, reports, rerun, routes, versus
 from irwidget.commands import check_pipeline, first_that_fits, lower_all, targets_of
-from irwidget.errors import IRWidgetError, LoweringInterrupted, UsageError, near
+from irwidget.errors import IRWidgetError, LoweringInterrupted, UsageError
 from irwidget.frontends import places
 from irwidget.frontends import torch as frontend
-from irwidget.frontends.cell import Call, Candidate
+from irwidget.frontends.cell import Call, Candidate, variable
 from irwidget.progress import ProgressLine
 from irwidget.result import save
 
@@ -138,7 +138,7 @@ class LowerMagics(Magics):
         names = [*([parsed.model] if parsed.model else []), *parsed.names, *arguments.split(parsed.inputs)]
         if not names:
             raise UsageError("%lower needs the name of a model: %lower model x --to tosa_mlir")
-        values = [_variable(self.shell.user_ns, name) for name in names]
+        values = [variable(name, self.shell.user_ns) for name in names]
         candidate = Candidate(names[0], values[0], (Call(tuple(values[1:]), told=True),))
         if parsed.interactive:
             self._edit([candidate], names, parsed, arguments.pipeline_options(parsed))
@@ -188,8 +188,8 @@ class LowerMagics(Magics):
     def _bind(self, name: str, made: Mapping[str, Any], parsed: argparse.Namespace) -> None:
         """Put what was made into the user's namespace: by itself, or several by name."""
         result: Any = next(iter(made.values())) if len(made) == 1 else dict(made)
-        for variable in (name, *([parsed.out] if parsed.out else [])):
-            self.shell.user_ns[variable] = result
+        for one in (name, *([parsed.out] if parsed.out else [])):
+            self.shell.user_ns[one] = result
 
     def _lower(
         self,
@@ -269,12 +269,6 @@ def _interrupts_of(shell: InteractiveShell) -> Generator[list[str]]:
         yield noted
     finally:
         shell.set_custom_exc((), None)
-
-
-def _variable(namespace: Mapping[str, Any], name: str) -> Any:
-    if name not in namespace:
-        raise UsageError(f"There is no variable {name!r}. {near(name, [n for n in namespace if n[0] != '_'])}")
-    return namespace[name]
 
 
 @context_matcher()

@@ -9,10 +9,10 @@ from typing import Any
 
 from irwidget import arguments
 from irwidget.commands import lower_all, targets_of
-from irwidget.errors import IRWidgetError, LoweringInterrupted, UsageError, near
+from irwidget.errors import IRWidgetError, LoweringInterrupted, UsageError
 from irwidget.experiments.comparison import Comparison, compare
 from irwidget.failures import first_of
-from irwidget.frontends.cell import Candidate
+from irwidget.frontends.cell import Candidate, variable
 from irwidget.progress import ProgressLine
 from irwidget.result import Lowering
 
@@ -94,6 +94,4 @@ def _model(first: Candidate, name: str | None, namespace: Mapping[str, Any]) -> 
     """What the other side lowers: the same, or the model of that name with the same inputs."""
     if not name or name == first.name:
         return first
-    if name not in namespace:
-        raise UsageError(f"There is no variable {name!r}. {near(name, [n for n in namespace if n[0] != '_'])}")
-    return replace(first, name=name, model=namespace[name])
+    return replace(first, name=name, model=variable(name, namespace))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from irwidget import private_ipython
-from irwidget.errors import IRWidgetError, UsageError
+from irwidget.errors import IRWidgetError, UsageError, near
 from irwidget.registry import Target
 
 
@@ -111,3 +111,13 @@ def transformed(source: str, file: str, transformers: Sequence[ast.NodeTransform
     for one in transformers:
         tree = one.visit(tree)
     return tree
+
+
+def variable(name: str, namespace: Mapping[str, Any], role: str = "") -> Any:
+    """A variable of the user's by its name. Raises UsageError, which says what there is, IPython's own names apart."""
+    if name in namespace:
+        return namespace[name]
+    own = getattr(private_ipython.running(), "user_ns_hidden", {})
+    known = [one for one, value in namespace.items() if one[0] != "_" and own.get(one, own) is not value]
+    taken = f" to take for the {role}" if role else ""
+    raise UsageError(f"There is no variable {name!r}{taken}. {near(name, known)}")

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from irwidget.errors import UsageError, near
+from irwidget.errors import UsageError
 from irwidget.frontends import base
-from irwidget.frontends.cell import Call, Candidate
+from irwidget.frontends.cell import Call, Candidate, variable
 from irwidget.frontends.last_line import NotedCall
 from irwidget.registry import frontends
 
@@ -93,13 +93,13 @@ def find(
     names = _Names.of(source)
     visible = _visible(names, namespace)
     if inputs:
-        called = Call(tuple(_named(name, namespace, "input") for name in inputs), told=True)
-        models = {model: _named(model, namespace, "model")} if model else _models(names, visible)
+        called = Call(tuple(variable(name, namespace, "input") for name in inputs), told=True)
+        models = {model: variable(model, namespace, "model")} if model else _models(names, visible)
         return [Candidate(name, value, (called,)) for name, value in models.items()]
     closing = next((one for one in calls if one.closing and _is_model_call(one)), None)
     if closing and model is None:
         return [_called(closing.name or _class_name(closing.callee), closing)]
-    models = {model: _named(model, namespace, "model")} if model else _models(names, visible)
+    models = {model: variable(model, namespace, "model")} if model else _models(names, visible)
     last = {id(one.callee): one for one in calls if _takes_tensors(one)}
     found = [
         _called(name, last[id(value)]) if id(value) in last else Candidate(name, value, tuple(_calls(value, visible)))
@@ -238,13 +238,6 @@ def _calls(model: Any, visible: Mapping[str, Any]) -> Iterator[Call]:
 def _parameters(model: Any) -> list[inspect.Parameter]:
     front_end = base.of_kind(model)
     return front_end.parameters(model) if front_end else base.parameters(model)
-
-
-def _named(name: str, namespace: Mapping[str, Any], role: str) -> Any:
-    if name not in namespace:
-        known = [n for n in namespace if not n.startswith("_")]
-        raise UsageError(f"There is no variable {name!r} to take for the {role}. {near(name, known)}")
-    return namespace[name]
 
 
 def _class_name(model: Any) -> str:

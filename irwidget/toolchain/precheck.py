@@ -67,4 +67,4 @@ def _read_by_program(step: Step, why: NeedsProgram | None) -> None:
         raise StepFailed(events.Failed("tool", f"{why}; {program}" if why else program, tool=step.tool))
     if said := external.refusal(program, step):
         hint = why.hint() if why and "Did you mean" not in said else ""
-        raise refuse(step, f"{step.tool} refuses {step.arguments!r}: {said} {hint}".rstrip())
+        raise refuse(step, f"{step.tool} refuses {step.arguments!r}: {f'{said}. {hint}' if hint else said}")

@@ -12,6 +12,8 @@ from IPython.terminal.interactiveshell import TerminalInteractiveShell
 
 import irwidget
 from irwidget.course import PASSES, Course
+from irwidget.errors import near
+from irwidget.frontends.cell import variable
 from irwidget.phases import TEXTS
 from irwidget.progress import ProgressLine
 
@@ -394,3 +396,16 @@ def test_what_a_closing_call_is_given_is_made_once(shell, capsys):
     assert "mat1 and mat2 shapes cannot be multiplied" in said
     assert "last_line.py" not in said
     assert re.findall(r"-> +(\d+) Row\(\)\(x\[0, :3\]\)", said) == ["10"]
+
+
+def test_of_missing_variables_those_of_the_user_are_named(shell):
+    given = {**shell.user_ns_hidden, "net": 1, "exit": 3, "_made": 4}
+    with pytest.raises(irwidget.errors.UsageError, match=r"no variable 'y' to take for the input. Known: net, exit\.$"):
+        variable("y", dict(sorted(given.items(), key=lambda one: one[0] == "exit")), "input")
+    assert variable("_made", given) == 4
+
+
+def test_of_words_as_near_the_first_are_suggested():
+    known = ["sm_30", "sm_80", "sm_86", "sm_87", "sm_89"]
+    assert near("sm_8", known) == "Did you mean sm_80 or sm_86 or sm_87?"
+    assert near("sm_87x", known) == "Did you mean sm_87 or sm_80 or sm_86?"

@@ -32,7 +32,7 @@ REFUSED = [
     ("mlir-translate --mlir-to-llvmir | opt -mtriple=nvptx65", 'compatible with triple "nvptx65"'),
     ("triton-opt --csee", "has no pass 'csee'. Did you mean cse?"),
     ("triton-opt --tritongpu-coalesce=foo=1", "tritongpu-coalesce has no option 'foo'"),
-    ("triton-llvm-opt -O7", "does not know 'O7'. Did you mean O3"),
+    ("triton-llvm-opt -O7", "does not know 'O7'. Did you mean O0 or O1 or O2"),
     ("user-tool", "user-tool needs a program"),
     ("opt -O2", "opt reads LLVM IR, but linalg_on_tensors_mlir is MLIR"),
     ("mlir-opt --cse | llc", "llc reads LLVM IR, but mlir-opt leaves MLIR"),
