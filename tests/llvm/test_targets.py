@@ -110,7 +110,7 @@ def test_one_arch_of_each_family() -> None:
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    ({"to": "nvptx", "arch": "sm_81"}, r"sm_89 or sm_88 or sm_87\? Known: sm_30, "),
+    ({"to": "nvptx", "arch": "sm_81"}, r"sm_80 or sm_86 or sm_87\? Known: sm_30, "),
     ({"to": "amdgpu", "arch": "sm_80"}, "amdgpu: no architecture 'sm_80'"),
     ({"to": "nvptx", "O": 4}, "O is 0, 1, 2 or 3"),
     ({"to": "nvptx", "route": "explore"}, "Did you mean explorer"),
