@@ -103,7 +103,7 @@ def _add_own(made: argparse.ArgumentParser, prog: str, objects: bool) -> None:
 
 def _add_terminal(made: argparse.ArgumentParser) -> None:
     """What only the command line has: what it prints, and how."""
-    made.add_argument("-o", "--output", metavar="FILE", help="write the IR itself, and nothing else; - prints it")
+    made.add_argument("-o", "--output", metavar="FILE", help="write the IR itself, constants in full; - prints it")
     made.add_argument("--diff", metavar="PASS", help="print what a pass has changed; its name, or its number")
     made.add_argument("--passes", action="store_true", help="print the passes with their times, and no diff")
     made.add_argument("--json", action="store_true", help="print data: what was lowered, its passes, --diff, --text")

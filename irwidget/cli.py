@@ -245,6 +245,7 @@ def _lower(words: list[str]) -> None:
     python = path.suffix == ".py" or parsed.source == "python"
     parsed.source = "python" if python else "text"
     parsed.to = parsed.to or ("" if python or parsed.all else "raw_ir")
+    parsed.elide = parsed.elide and not parsed.output  # what goes on from a file needs the values
     wanted = targets_of(parsed)
     shell = files.FileShell(path, source, aside=parsed.json or parsed.output == "-")
     with shell.as_main(), ProgressLine(enabled=False) as progress:
@@ -277,28 +278,26 @@ def _show(done: Mapping[str, Lowering | Comparison], title: str, parsed: argpars
     begun = with_passes(shown)
     if parsed.output and (count := len(sides(begun))) > 1 and parsed.output != "-":
         raise UsageError(f"-o {parsed.output} takes one lowering, and there are {count}: choose with --to, --model")
+    aside = sys.stderr if parsed.json or parsed.output == "-" else sys.stdout
     if parsed.save:
         from irwidget.result import save
 
-        wrote = save(results, parsed.save)
-        print(f"wrote {wrote}", file=sys.stderr if parsed.json else sys.stdout)
+        print(f"wrote {save(results, parsed.save)}", file=aside)
     if parsed.html:
         display.page(shown, title, parsed.html)
+    if parsed.output and begun:
+        output.ir("\n".join(lowering.text for lowering in sides(begun)), parsed.output)
     if parsed.json:
-        if parsed.output and begun:
-            output.ir(sides(begun)[0].text, parsed.output)
         _print_json(results, parsed, shown)
     elif parsed.html and not parsed.text:
-        print(f"wrote {parsed.html}")
-    elif begun and not (parsed.save and not parsed.text):
+        print(f"wrote {parsed.html}", file=aside)
+    elif begun and not parsed.output and not (parsed.save and not parsed.text):
         _print(begun, sides(begun), parsed)
 
 
 def _print(shown: Sequence[Lowering | Comparison], results: Sequence[Lowering], parsed: argparse.Namespace) -> None:
-    """The IR alone, the passes, or the fallback of the views, as is asked for."""
-    if parsed.output:
-        output.ir("\n".join(lowering.text for lowering in results), parsed.output)
-    elif parsed.passes or parsed.diff:
+    """The passes, the IR of the last, or the fallback of the views, as is asked for."""
+    if parsed.passes or parsed.diff:
         from irwidget.views import terminal as fallbacks
 
         one = fallbacks.changed_by if parsed.diff else fallbacks.timed

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from irwidget.errors import UsageError
+from irwidget.trace.syntax import left_out
 
 
 def write(path: str | Path, text: str) -> Path:
@@ -83,7 +84,12 @@ def as_json(data: Any) -> str:
 
 
 def ir(text: str, path: str) -> None:
-    """Write IR to a file, or to standard output for `-`. Raises UsageError when it cannot be written."""
+    """Write IR to a file, or to standard output for `-`, and say so where it does not have all values. Raises UsageError
+    when it cannot be written.
+    """
+    if missing := left_out(text):
+        some = f"{missing[0]} and {len(missing) - 1} more" if missing[1:] else missing[0]
+        print(f"The IR leaves out values of constants ({some}): elide=False and --no-elide keep them", file=sys.stderr)
     text = text if text.endswith("\n") else f"{text}\n"
     if path == "-":
         sys.stdout.write(text)

@@ -13,6 +13,7 @@ import types
 import pytest
 
 from irwidget import __main__, cli, terminal
+from irwidget.trace import syntax
 
 IR = """\
 func.func @f(%a: i32) -> i32 {
@@ -45,6 +46,20 @@ def test_the_ir_itself(capsys, tmp_path):
     assert "cannot be written" in printed(capsys, "-o", "no/where", code=2)
     assert cli.main(["lower", "-"]) == 2
     assert "takes a file, not standard input" in capsys.readouterr().err
+
+
+def test_the_ir_itself_has_all_values(capsys, tmp_path):
+    (tmp_path / "net.py").write_text("import torch\nnet, x = torch.nn.Linear(9, 7), torch.ones(2, 9)\n")
+    for to, kept in (("tosa_mlir", "0x04000000"), ("llvm_ir", "[7 x [9 x float]] [[9 x float] [float")):
+        words = ["-o", "net.ir", "--save", "net.irtrace", "--html", "net.html"]
+        assert cli.main(["lower", "net.py", "--to", to, *words]) == 0
+        assert kept in (tmp_path / "net.ir").read_text()
+        assert syntax.left_out((tmp_path / "net.ir").read_text()) == []
+        assert capsys.readouterr() == ("wrote net.irtrace\nwrote net.html\n", "")
+    assert cli.main(["lower", "net.py", "--to", "tosa_mlir", "--save", "net.irtrace"]) == 0
+    assert cli.main(["open", "net.irtrace", "-o", "net.ir"]) == 0
+    said = "The IR leaves out values of constants (__elided__ and 1 more): elide=False and --no-elide keep them\n"
+    assert capsys.readouterr().err == said
 
 
 def test_a_file_is_there_whole_or_as_it_was(capsys, tmp_path):
