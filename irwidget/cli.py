@@ -161,27 +161,53 @@ def _export(words: list[str]) -> None:
 
 def _show_file(words: list[str]) -> None:
     """Print or write as a page what a file has kept."""
-    from irwidget.saved import load_all
-
     parsed = arguments.parse(words, "irwidget show", objects=True)
     if getattr(parsed, "help_shown", False):
         return
     path = files.one(parsed.names, "irwidget show")
-    _show({str(number): low for number, low in enumerate(load_all(path))}, path.name, parsed)
+    _show(_chosen(_kept(path), path.name, parsed), path.name, parsed)
+
+
+def _kept(path: Path) -> dict[str, Lowering]:
+    """What a file has kept, by number. Raises UsageError."""
+    from irwidget.saved import load_all
+
+    return {str(number): low for number, low in enumerate(load_all(path))}
+
+
+def _chosen(found: Mapping[str, Lowering], what: str, parsed: argparse.Namespace) -> dict[str, Lowering]:
+    """Those that --to and --model choose, by IR type and by name or number. Raises UsageError where there is none."""
+    to, model = arguments.split(parsed.to), parsed.model
+    chosen = {
+        key: low
+        for key, low in found.items()
+        if (not to or low.target in to) and (not model or model in (key, low.name))
+    }
+    if found and not chosen:
+        asked = [word for flag, value in (("--to", parsed.to), ("--model", model)) if value for word in (flag, value)]
+        held = "; ".join(_called(key, low) for key, low in found.items())
+        raise UsageError(f"Nothing in {what} is {' '.join(asked)}. It holds {held}")
+    return chosen
+
+
+def _called(key: str, low: Lowering) -> str:
+    return f"{key}: {low.name or 'IR'} to {low.target}"
 
 
 def _compare(words: list[str]) -> None:
     """Print where two lowerings first differ that two files have kept."""
     from irwidget.experiments.comparison import compare
-    from irwidget.saved import load
 
     parsed = arguments.parse(words, "irwidget compare", objects=True)
     if getattr(parsed, "help_shown", False):
         return
-    if len(parsed.names) != 2:
-        raise UsageError("irwidget compare takes two .irtrace files, which --save writes, with one lowering each")
-    left, right = (load(files.there(name)) for name in parsed.names)
-    found = compare(left, right)
+    if not parsed.names:
+        raise UsageError("irwidget compare takes .irtrace files, which --save writes, that hold two lowerings")
+    held = [(name, *one) for name in parsed.names for one in _chosen(_kept(files.there(name)), name, parsed).items()]
+    if len(held) != 2:
+        there = "".join(f"\n  {name} {_called(key, low)}" for name, key, low in held)
+        raise UsageError(f"irwidget compare takes two lowerings; --to and --model choose of these {len(held)}:{there}")
+    found = compare(held[0][2], held[1][2])
     if parsed.json:
         from irwidget.queries import comparing
 
@@ -205,7 +231,7 @@ def _open(words: list[str]) -> None:
     if parsed.follow:
         _follow(names[0], parsed)
         return
-    _show(opened(names[0], parsed.format), names[0], parsed)
+    _show(_chosen(opened(names[0], parsed.format), names[0], parsed), names[0], parsed)
 
 
 def _follow(what: str, parsed: argparse.Namespace) -> None:

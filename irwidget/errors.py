@@ -6,7 +6,6 @@ where a lowering had already begun, the part of it that succeeded.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -125,7 +124,8 @@ def near(word: str, known: Iterable[str]) -> str:
 
     def far(one: str) -> tuple[float, int, int]:
         matcher = difflib.SequenceMatcher(None, one, word)
-        return -matcher.ratio(), -len(os.path.commonprefix([one, word])), known.index(one)
+        shared = next((i for i, (a, b) in enumerate(zip(one, word, strict=False)) if a != b), min(len(one), len(word)))
+        return -matcher.ratio(), -shared, known.index(one)
 
     close.sort(key=far)
     if close:

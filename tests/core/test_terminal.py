@@ -12,7 +12,9 @@ import types
 
 import pytest
 
+import irwidget
 from irwidget import __main__, cli, terminal
+from irwidget.result import save
 from irwidget.trace import syntax
 
 IR = """\
@@ -60,6 +62,24 @@ def test_the_ir_itself_has_all_values(capsys, tmp_path):
     assert cli.main(["open", "net.irtrace", "-o", "net.ir"]) == 0
     said = "The IR leaves out values of constants (__elided__ and 1 more): elide=False and --no-elide keep them\n"
     assert capsys.readouterr().err == said
+
+
+def test_of_what_a_file_holds_those_are_chosen_that_are_named(capsys):
+    assert cli.main(["lower", "a.mlir", "--pipeline", "mlir-opt --canonicalize", "--save", "one.irtrace"]) == 0
+    two = irwidget.lower(IR, to="raw_ir", pipeline="mlir-opt --cse", name="cse")
+    save([irwidget.load("one.irtrace"), two], "two.irtrace")
+    capsys.readouterr()
+    for words in (["show", "two.irtrace"], ["open", "two.irtrace"]):
+        assert cli.main([*words, "--model", "a.mlir", "--to", "raw_ir", "-o", "-"]) == 0
+        assert capsys.readouterr() == (OUT, "")
+    assert cli.main(["compare", "two.irtrace"]) == 0
+    whole = capsys.readouterr().out
+    assert cli.main(["compare", "one.irtrace", "two.irtrace", "--model", "1"]) == 2
+    assert "Nothing in one.irtrace is --model 1. It holds 0: a.mlir to raw_ir" in capsys.readouterr().err
+    assert cli.main(["compare", "one.irtrace", "two.irtrace"]) == 2
+    said = "\n".join(f"  {name}" for name in ("one.irtrace 0: a.mlir", "two.irtrace 0: a.mlir", "two.irtrace 1: cse"))
+    assert said.replace("mlir\n", "mlir to raw_ir\n") + " to raw_ir" in capsys.readouterr().err
+    assert whole.rstrip() == str(irwidget.compare(irwidget.load("one.irtrace"), two)).rstrip()
 
 
 def test_a_file_is_there_whole_or_as_it_was(capsys, tmp_path):

@@ -253,6 +253,9 @@ def test_two_kept_lowerings_are_compared(tmp_path, capsys):
     assert [row["state"] for row in found["not_the_same"]["items"]] == ["only left"]
     assert cli.main(["compare", left, right]) == 0
     assert capsys.readouterr().out.rstrip() == str(expected).rstrip()
-    for words, said in (([left], "takes two .irtrace files"), ([left, "no.irtrace"], "There is no file no.irtrace")):
+    for words, said in (
+        ([left], "takes two lowerings; --to and --model choose of these 1:\n  "),
+        ([left, "no.irtrace"], "There is no file no.irtrace"),
+    ):
         assert cli.main(["compare", *words, "--json"]) == 2
         assert said in json.loads(capsys.readouterr().err)["error"]["message"]
