@@ -129,6 +129,8 @@ def _mcp(words: list[str]) -> None:
     """Answer questions until standard input ends."""
     from irwidget.queries import server
 
+    if arguments.helped(arguments.own("irwidget mcp", server.__doc__), words):
+        return
     if words:
         raise UsageError("irwidget mcp takes no arguments")
     server.run()

@@ -84,8 +84,9 @@ def as_json(data: Any) -> str:
 
 
 def ir(text: str, path: str) -> None:
-    """Write IR to a file, or to standard output for `-`, and say so where it does not have all values. Raises UsageError
-    when it cannot be written.
+    """Write IR to a file, or to standard output for `-`, and say so where it does not have all values.
+
+    Raises UsageError when it cannot be written.
     """
     if missing := left_out(text):
         some = f"{missing[0]} and {len(missing) - 1} more" if missing[1:] else missing[0]

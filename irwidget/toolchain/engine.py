@@ -98,8 +98,9 @@ def _run_steps(run: Run, state: State, snapshots: list[State]) -> Iterator[event
                 with printed.heard(planned.name) as heard:
                     state = planned.run(state)
             except mlir.PassFailed as error:
+                name = error.name or planned.name
                 raise StepFailed(
-                    events.Failed("pass", str(error), planned.name, step.tool, error.diagnostics, planned.pipeline)
+                    events.Failed("pass", str(error), name, step.tool, error.diagnostics, planned.pipeline)
                 ) from None
             seconds = time.perf_counter() - started
             if rest := graphs.take(heard.text, run.attachments).strip("\n"):

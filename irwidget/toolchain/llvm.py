@@ -26,11 +26,12 @@ class NotEmbedded(BadArguments):
 
 
 class Rejected(Exception):
-    """LLVM refused the IR; the message shows the line."""
+    """LLVM refused the IR; the message shows the line. `parsed`: it was read before."""
 
-    def __init__(self, message: str, diagnostic: Diagnostic) -> None:
+    def __init__(self, message: str, diagnostic: Diagnostic, *, parsed: bool = False) -> None:
         super().__init__(message)
         self.diagnostic = diagnostic
+        self.parsed = parsed
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +229,7 @@ def emit(text: str, asked: Settings) -> str:
     try:
         return forked.call(lambda: _emitted(text, asked), cuda=False)
     except forked.Died as death:
-        raise Rejected(said := f"LLVM {death}", Diagnostic("error", said)) from None
+        raise Rejected(said := f"LLVM {death}", Diagnostic("error", said), parsed=True) from None
 
 
 def _emitted(text: str, asked: Settings) -> str:

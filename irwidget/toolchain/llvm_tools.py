@@ -69,7 +69,7 @@ def _every_pass(state: State, step: Step, name: str, work: Callable[[str, TextSt
             )
         except mlir.PassFailed as error:
             raise StepFailed(
-                events.Failed("pass", str(error), name, step.tool, error.diagnostics, f"{step.tool} {step.arguments}")
+                events.Failed("pass", str(error), error.name or name, step.tool, error.diagnostics, _command(step))
             ) from None
         for one in changed:
             places = one.places if own else llvm_state.places(before, one.places)
@@ -80,7 +80,7 @@ def _every_pass(state: State, step: Step, name: str, work: Callable[[str, TextSt
 
             yield Pass(one.name, show, "", replace(one.scope, kernel=kernel), seconds=0.0)
         if stopped:
-            raise StepFailed(events.Failed("pass", stopped, name, step.tool, pipeline=f"{step.tool} {step.arguments}"))
+            raise StepFailed(events.Failed("pass", stopped, name, step.tool, pipeline=_command(step)))
 
         def end(_: State, kernel: str = kernel, before: TextState = before) -> State:
             made = work(kernel, before)
@@ -88,7 +88,11 @@ def _every_pass(state: State, step: Step, name: str, work: Callable[[str, TextSt
             now = now.put(kernel, made) if isinstance(now, Kernels) else made
             return now
 
-        yield Pass(name, end, _shown(step), Scope(kernel), f"{step.tool} {step.arguments}")
+        yield Pass(name, end, _shown(step), Scope(kernel), _command(step))
+
+
+def _command(step: Step) -> str:
+    return f"{step.tool} {step.arguments}"
 
 
 def _refuse_bfloat(text: str, asked: llvm.Settings) -> None:
@@ -137,4 +141,4 @@ def _accepted(work: Callable[[], _T]) -> _T:
     try:
         return work()
     except llvm.Rejected as error:
-        raise mlir.PassFailed(str(error), (error.diagnostic,)) from None
+        raise mlir.PassFailed(str(error), (error.diagnostic,), "" if error.parsed else "parse") from None

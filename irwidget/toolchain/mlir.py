@@ -36,11 +36,12 @@ class PipelineError(Exception):
 
 
 class PassFailed(Exception):
-    """A pass signalled failure."""
+    """A pass signalled failure; `name` where something before it did, as the parser."""
 
-    def __init__(self, message: str, diagnostics: tuple[Diagnostic, ...]) -> None:
+    def __init__(self, message: str, diagnostics: tuple[Diagnostic, ...], name: str = "") -> None:
         super().__init__(message)
         self.diagnostics = diagnostics
+        self.name = name
 
 
 def _load() -> None:

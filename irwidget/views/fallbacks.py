@@ -203,7 +203,7 @@ def _text(trace: Trace, room: int | None, remarks: Sequence[str]) -> str:
     if room != 0:
         lines += aligned([("#", "pass", "gone", "new"), *_rows(trace, room)], right=(0, 2, 3))
     if failed := _failed(trace):
-        lines += ["", f"error: {failed}"]
+        lines += ["", *f"error: {failed}".split("\n")]
     if room is None:
         lines += ["", *capped(list(_diff(trace)), TEXT_LINES)]
     return "\n\n".join(["\n".join(map(shortened, lines)), *graph_text.graphs(trace.attachments)])

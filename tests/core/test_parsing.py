@@ -46,7 +46,8 @@ def test_the_line_is_shown_and_the_text_kept(text, pipeline, message, isolate):
     low = caught.value.lowering
     assert [dump.name for dump in low.dumps] == ["input"]
     assert low.dumps[0].text == text
-    assert low.failure.message == message
+    assert (low.failure.pass_name, low.failure.message) == ("parse", message)
+    assert message in irwidget.views.text([low.trace]), "lines as lines"
     assert low.failure.diagnostics[0].location.file == parsing.INPUT
 
 
