@@ -119,7 +119,8 @@ class Lowering:
         Raises UsageError for another dump, and in a lowering that was loaded from a file.
         """
         self._needs_object("expand()")
-        dump, inside = self.dumps[index], self.trace.inside
+        index, inside = self.trace.number_of(index), self.trace.inside
+        dump = self.dumps[index]
         if inside is None or not inside.has(dump):
             step = self.trace.step_of(dump) or dump.name
             raise UsageError(f"Dump {index} is of {step}: dumps of opt, llc and Triton's pipeliner have passes inside")

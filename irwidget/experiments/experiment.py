@@ -262,12 +262,9 @@ def begin(
 
     Raises UsageError when there is no such dump, or when nothing can go on from there.
     """
-    dumps: Sequence[Any] = original.trace.dumps
     if not isinstance(text, str | None) or not isinstance(index, int):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UsageError(f"edit takes the number of a dump and a text, not {index!r} and a {type(text).__name__}")
-    if not -len(dumps) <= index < len(dumps):
-        raise UsageError(f"There is no dump {index}: this lowering has the dumps 0 to {len(dumps) - 1}")
-    index %= len(dumps)
+    index = original.trace.number_of(index)
     planned = tuple(filter(passes.runs, passes.after(original.trace, index, options)))
     return Experiment(
         original, index, original.trace.dumps[index].text if text is None else text, planned, make, options, judge

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -27,9 +28,17 @@ Note = Callable[[Any, tuple[Any, ...], Mapping[str, Any]], None]
 """Told of an object that a cell calls, with its inputs."""
 
 
+def own_inputs(obj: Any) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """The inputs, by position and by name, that an exported program was made with; None for what has none."""
+    exporting = sys.modules.get("torch.export")  # not imported for what is no model
+    if exporting is None or not isinstance(obj, exporting.ExportedProgram):
+        return None
+    return obj.example_inputs
+
+
 @dataclass(frozen=True)
 class Given:
-    """An object and its inputs, as the user gave them."""
+    """An object and its inputs, as the user gave them, or those that an exported program has of its own."""
 
     obj: Any
     inputs: tuple[Any, ...] = ()
@@ -42,6 +51,12 @@ class Given:
     """Whether the result is to be executed and compared, or every dump."""
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The options of the IR types, by name, checked."""
+
+    def __post_init__(self) -> None:
+        if not self.inputs and not self.kwargs:
+            inputs, kwargs = own_inputs(self.obj) or ((), {})
+            object.__setattr__(self, "inputs", inputs)
+            object.__setattr__(self, "kwargs", kwargs)
 
     @property
     def called(self) -> str:

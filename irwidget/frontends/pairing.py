@@ -216,8 +216,7 @@ def _calls(model: Any, visible: Mapping[str, Any]) -> Iterator[Call]:
     from torch.export import ExportedProgram
 
     if isinstance(model, ExportedProgram):
-        args, kwargs = model.example_inputs or ((), {})
-        yield Call(args, kwargs, told=True)
+        yield Call(*(base.own_inputs(model) or ((), {})), told=True)
         return
     parameters = _parameters(model)
     nameable = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]

@@ -128,6 +128,19 @@ def test_exported_program(mlp):
     assert "tosa.matmul" in irwidget.lower(program, to="tosa_mlir").text
 
 
+def test_an_exported_program_brings_its_inputs():
+    class Scaled(torch.nn.Module):
+        def forward(self, x, by=None):
+            return x * 2 if by is None else x * by
+
+    program = torch.export.export(Scaled(), (torch.randn(3),), {"by": torch.randn(3)})
+    for to in ("tosa_mlir", "inductor_fx"):
+        assert irwidget.lower(program, to=to, check=True).check.state == "equal"
+    with pytest.raises(irwidget.UsageError, match="There is no dump 99: this lowering has the dumps 0 to"):
+        irwidget.lower(program, to="torch_mlir").expand(99)
+
+
+
 def test_constant_arguments_are_baked_in():
     low = irwidget.lower(TwoInputs(), torch.randn(2, 3), torch.randn(3, 4), 3.0, to="tosa_mlir")
     assert "func.func @main(%arg0: tensor<2x3xf32>, %arg1: tensor<3x4xf32>)" in low.text
