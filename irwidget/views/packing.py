@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from irwidget.errors import IRWidgetError
-from irwidget.trace import Diagnostic, Dump, Failure, Trace, chunks, predecessors, syntax
+from irwidget.trace import WHOLE, Diagnostic, Dump, Failure, Trace, chunks, predecessors, syntax
 from irwidget.trace.file import CHUNK, Place, Writer
 from irwidget.views import columns
 from irwidget.views.schema import lowerings as schema
@@ -229,17 +229,25 @@ _DECIDING = ("work_distribution", "scratchpad_planning")
 def opening(trace: Trace) -> tuple[int, int]:
     """The two stages that a view opens with: the first wrong pass of a check, the last change, or the only stage twice.
 
-    A Helion kernel's last change only names its values: it opens with the first that a pass made of its MLIR. Of
-    Spyre's passes, those that decide stand side by side: work division and scratchpad.
+    What puts all kernels together in the end is shown by itself. A Helion kernel's last change only names its values: it
+    opens with the first that a pass made of its MLIR. Of Spyre's passes, those that decide stand side by side: work
+    division and scratchpad.
     """
     before = predecessors(trace.dumps)
+    last = len(trace.dumps) - 1
     if (wrong := first_wrong(trace)) is not None:
-        return max(before[wrong], 0), wrong
+        return _beside(before, wrong), wrong
     names = [dump.name for dump in trace.dumps]
     if SPYRE in trace.tools and all(name in names for name in _DECIDING):
         return names.index(_DECIDING[0]), names.index(_DECIDING[1])
     language = [dump.language for dump in trace.dumps]
     passes = [i for i, old in enumerate(before) if trace.nodes and language[old] == language[i] == "mlir"]
     right = next(_changes(trace, passes), None)
-    right = last_change(trace) if right is None else right
-    return max(before[right], 0), right
+    if right is None:
+        right = last if before[last] < 0 and trace.dumps[last].scope == WHOLE else last_change(trace)
+    return _beside(before, right), right
+
+
+def _beside(before: Sequence[int], stage: int) -> int:
+    """What a stage is shown beside: the one that it is compared with, or itself where there is none."""
+    return stage if before[stage] < 0 else before[stage]

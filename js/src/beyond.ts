@@ -2,7 +2,7 @@
 
 import type { Asker } from "./ask";
 import type { Compare } from "./compare";
-import type { Trace } from "./dumps";
+import { besideOf, type Trace } from "./dumps";
 import { copyText } from "./export";
 import { ARRIVED, fragmentOf, type LinkedPlace, placeOf } from "./links";
 import type { Store } from "./model";
@@ -53,8 +53,8 @@ export class Beyond {
   private get place(): LinkedPlace {
     const { trace, stage, line } = this.view.reader;
     const left = this.view.store.get("left");
-    const before = trace.stages[stage]?.before;
-    return { lowering: trace.name, pass: stage, left: left === before ? -1 : left, line: line + 1 };
+    const beside = trace.stages[stage] && besideOf(trace, stage);
+    return { lowering: trace.name, pass: stage, left: left === beside ? -1 : left, line: line + 1 };
   }
 
   /** To a place that a link names; whether it is one of this view's lowerings. */
@@ -62,10 +62,9 @@ export class Beyond {
     if (!place) return false;
     const { traces, store, compare } = this.view;
     const trace = place.lowering ? traces.findIndex(({ name }) => name === place.lowering) : 0;
-    const stages = traces[trace]?.stages;
-    const before = stages?.[place.pass]?.before;
-    if (!stages || before === undefined) return false;
-    const left = Math.min(place.left < 0 ? Math.max(before, 0) : place.left, stages.length - 1);
+    const found = traces[trace];
+    if (!found?.stages[place.pass]) return false;
+    const left = place.left < 0 ? besideOf(found, place.pass) : Math.min(place.left, found.stages.length - 1);
     store.set({ trace, against: -1, left, right: place.pass });
     if (place.line > 0) queueMicrotask(() => compare.reveal({ side: "right", line: place.line - 1 }, "cursor"));
     return true;

@@ -1,6 +1,6 @@
 /** Which stages of which lowerings are shown, and how the next ones are chosen. */
 
-import { counterpart, type Dumps, type Stage, stageAt, type Trace } from "./dumps";
+import { besideOf, counterpart, type Dumps, type Stage, stageAt, type Trace } from "./dumps";
 import type { Store } from "./model";
 
 export class Choice {
@@ -65,7 +65,7 @@ export class Choice {
 
   /** What a stage is shown beside: the one before, or its counterpart in the lowering that it is compared with. */
   private beside(index: number): number {
-    return this.apart ? counterpart(this.trace, index, this.leftTrace) : Math.max(this.trace.stages[index]!.before, 0);
+    return this.apart ? counterpart(this.trace, index, this.leftTrace) : besideOf(this.trace, index);
   }
 
   /** Hold the left side where the right is, or let it follow again. */
@@ -89,7 +89,7 @@ export class Choice {
   /** Show a stage of a lowering beside the one before it. */
   goTo(trace: Trace, stage: number): void {
     this.pinned = false;
-    const left = Math.max(0, trace.stages[stage]!.before);
+    const left = besideOf(trace, stage);
     this.store.set({ trace: this.traces.indexOf(trace), against: -1, right: stage, left });
   }
 

@@ -74,6 +74,12 @@ export function stageAt({ stages }: Trace, index: number): Stage {
   return stages[Math.min(Math.max(index, 0), stages.length - 1)]!;
 }
 
+/** The stage that a stage is shown beside: the one that it is compared with, or itself where there is none. */
+export function besideOf({ stages }: Trace, index: number): number {
+  const { before } = stages[index]!;
+  return before < 0 ? index : before;
+}
+
 export function nameOf({ name, target }: Trace): string {
   return `${name || "input"} → ${target}`;
 }

@@ -518,6 +518,15 @@ define i32 @g(i32 %x) {
 """
 
 
+def test_what_nothing_came_before_is_shown_by_itself(shown):
+    parts = [("f\n", Scope(function="f")), ("g\n", Scope(function="g")), ("loop\n", Scope(function="g", loop="l"))]
+    dumps = [dump(f"p{i}", text, step=0, language="llvm", scope=scope) for i, (text, scope) in enumerate(parts)]
+    page = shown(Trace("llvm_ir", tuple(dumps), (Step("opt", ""),)))
+    for stage in (1, 2, 0):
+        page.choose(stage)
+        assert (page.status(), page.lines(1)) == ("1 line", [parts[stage][0].strip()])
+
+
 def test_dumps_of_one_function_are_compared_with_that_function(shown):
     f, g = (f"define{text}" for text in LLVM.split("define")[1:])
     one, other, smaller = Scope(function="f"), Scope(function="g"), f.replace("  %p = alloca i32\n", "")

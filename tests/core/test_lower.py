@@ -140,7 +140,6 @@ def test_an_exported_program_brings_its_inputs():
         irwidget.lower(program, to="torch_mlir").expand(99)
 
 
-
 def test_constant_arguments_are_baked_in():
     low = irwidget.lower(TwoInputs(), torch.randn(2, 3), torch.randn(3, 4), 3.0, to="tosa_mlir")
     assert "func.func @main(%arg0: tensor<2x3xf32>, %arg1: tensor<3x4xf32>)" in low.text

@@ -14,7 +14,7 @@ import pytest
 
 from irwidget import views
 from irwidget.errors import ToolError, UsageError
-from irwidget.trace import Content, Dump, Trace, Verdict, chunks, dump
+from irwidget.trace import WHOLE, Content, Dump, Scope, Step, Trace, Verdict, chunks, dump
 from irwidget.views import base, bundle
 from irwidget.views.packing import opening, settled
 from tests.late import late_dump
@@ -324,6 +324,17 @@ def test_it_opens_with_the_first_wrong_pass(check, opened):
             "state": check.state, "brief": check.brief, "text": str(check),
             "stage": 1 if check.state == "differs" else -1,
         }  # fmt: skip
+
+
+def test_it_opens_with_what_puts_all_kernels_together():
+    scopes = (WHOLE, Scope(kernel="a"), Scope(kernel="b"), WHOLE)
+    texts = (("mlir", "m\n"), ("ptx", "a\n"), ("ptx", "b\n"), ("ptx", "a\nb\n"))
+    dumps = [
+        dump(f"p{i}", text, step=0, language=language, scope=scope)
+        for i, (scope, (language, text)) in enumerate(zip(scopes, texts, strict=True))
+    ]
+    assert opening(Trace("nvptx", tuple(dumps), (Step("opt", ""),))) == (3, 3)
+    assert opening(Trace("nvptx", tuple(dumps[:3]), (Step("opt", ""),))) == (0, 2)
 
 
 def test_what_is_on_the_screen_is_sent_before_the_rest():
