@@ -229,7 +229,7 @@ _DECIDING = ("work_distribution", "scratchpad_planning")
 def opening(trace: Trace) -> tuple[int, int]:
     """The two stages that a view opens with: the first wrong pass of a check, the last change, or the only stage twice.
 
-    What puts all kernels together in the end is shown by itself. A Helion kernel's last change only names its values: it
+    What puts all kernels together is shown by itself. A Helion kernel's last change only names its values: it
     opens with the first that a pass made of its MLIR. Of Spyre's passes, those that decide stand side by side: work
     division and scratchpad.
     """
