@@ -224,6 +224,16 @@ def read_sources(names: Iterable[str]) -> dict[str, str]:
 
 _HINTS = (
     (
+        ("\nwithin triton.runtime.",),
+        "it launches a Triton kernel, which has no form in MLIR of PyTorch",
+        "lower the kernel, %%lower --to triton_ir in the cell that launches it, or all of it to inductor_triton",
+    ),
+    (
+        ("\nwithin helion.runtime.",),
+        "it calls a Helion kernel, which has no form in MLIR of PyTorch",
+        "lower the kernel, %%lower --to helion_mlir in the cell that calls it",
+    ),
+    (
         ("data-dependent", "GuardOnDataDependent", "Dynamic control flow"),
         "the branch or loop depends on the values of a tensor, which are not known while the model is traced",
         "use torch.where or torch.cond, or compute the condition from shapes or Python values",
@@ -290,7 +300,7 @@ _EXPLANATION = re.compile(
 
 def explain(error: BaseException, name: str, tracer: str) -> ExportError:
     """What an exception of a tracer means for the user: their line, the cause, what to try."""
-    text = f"{type(error).__name__}: {error}"
+    text = f"{type(error).__name__}: {error}{_within(error)}"
     place = user_line(error)
     cause, advice = first_line(error), ""
     if explained := _EXPLANATION.search(text):  # of torch's graph breaks, whose first line says nothing
@@ -308,6 +318,15 @@ def explain(error: BaseException, name: str, tracer: str) -> ExportError:
     explained = ExportError("\n".join(lines))
     explained.location = place
     return explained
+
+
+def _within(error: BaseException | None) -> str:
+    """The modules that an exception has come through, a line each."""
+    names: list[str] = []
+    while error is not None:
+        names += [str(frame.f_globals.get("__name__", "")) for frame, _ in traceback.walk_tb(error.__traceback__)]
+        error = error.__cause__ or error.__context__
+    return "".join(f"\nwithin {name}" for name in dict.fromkeys(names))
 
 
 def first_line(error: BaseException) -> str:

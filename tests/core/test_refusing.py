@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import helion
+import helion.language as hl
 import pytest
 import torch
+import triton
+import triton.language as tl
 from torch import nn
 
 import irwidget
@@ -158,3 +162,32 @@ def test_a_gradient_that_cannot_be_traced_is_named_with_the_next_step() -> None:
     cause = "a gradient within the model, as of torch.func.grad, cannot be traced.*\n *Try: lower the gradient as a"
     with pytest.raises(ExportError, match=cause):
         irwidget.lower(gradient, X, to="torch_mlir", timeout=60)
+
+
+@triton.jit
+def doubled(x, o, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(o + at, tl.load(x + at, mask=at < n) * 2, mask=at < n)
+
+
+@helion.kernel(config=helion.Config(block_sizes=[16]))
+def halved(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for tile in hl.tile(x.size(0)):
+        out[tile] = x[tile] / 2
+    return out
+
+
+def test_kernels_of_others_within_a_model_are_named_with_the_next_step() -> None:
+    def launches(x: torch.Tensor) -> torch.Tensor:
+        made = torch.empty_like(x)
+        doubled[(1,)](x, made, 9, BLOCK=16)
+        return made
+
+    for function, cause, step in (
+        (launches, "it launches a Triton kernel, which has no form in MLIR of PyTorch", "--to triton_ir"),
+        (lambda x: halved(x), "it calls a Helion kernel, which has no form in MLIR of PyTorch", "--to helion_mlir"),
+    ):
+        with pytest.raises(ExportError, match=cause) as refused:
+            irwidget.lower(function, torch.ones(9), to="tosa_mlir")
+        assert step in str(refused.value)
