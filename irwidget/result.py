@@ -119,7 +119,7 @@ class Lowering:
         Raises UsageError for another dump, and in a lowering that was loaded from a file.
         """
         self._needs_object("expand()")
-        index, inside = self.trace.number_of(index), self.trace.inside
+        index, inside = experiment.number_of(self.trace, index), self.trace.inside
         dump = self.dumps[index]
         if inside is None or not inside.has(dump):
             step = self.trace.step_of(dump) or dump.name

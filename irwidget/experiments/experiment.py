@@ -250,6 +250,14 @@ def _said(failure: Failure) -> Diagnostic:
     return failure.diagnostics[0] if failure.diagnostics else Diagnostic("error", failure.message)
 
 
+def number_of(trace: Trace, index: int) -> int:
+    """The number of a dump that is counted from either end. Raises UsageError when there is none."""
+    count = len(trace.dumps)
+    if not isinstance(index, int) or not -count <= index < count:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"There is no dump {index!r}: this lowering has the dumps 0 to {count - 1}")
+    return index % count
+
+
 def begin(
     original: _Lowering,
     index: int,
@@ -264,7 +272,7 @@ def begin(
     """
     if not isinstance(text, str | None) or not isinstance(index, int):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UsageError(f"edit takes the number of a dump and a text, not {index!r} and a {type(text).__name__}")
-    index = original.trace.number_of(index)
+    index = number_of(original.trace, index)
     planned = tuple(filter(passes.runs, passes.after(original.trace, index, options)))
     return Experiment(
         original, index, original.trace.dumps[index].text if text is None else text, planned, make, options, judge

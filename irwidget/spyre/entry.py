@@ -8,11 +8,13 @@ from typing import Any
 from irwidget import spyre
 from irwidget.errors import UsageError
 from irwidget.frontends.base import Begun, FrontEnd, Given, KernelBegun, Made
+from irwidget.frontends.undo import bounded
 from irwidget.lazy import cached_property
 from irwidget.registry import Target
 from irwidget.spyre.hardware import MAX_CORES
 from irwidget.spyre.options import SpyreSwitches, make_options
 from irwidget.toolchain import run
+from irwidget.trace import Trace, Verdict, not_checked
 
 TARGETS = tuple(
     Target(name, "spyre", language, summary=summary, options=SpyreSwitches)
@@ -26,6 +28,10 @@ TARGETS = tuple(
         ("spyre_host", "python", "the host module"),
     )
 )
+
+
+_BEFORE = ("spyre_fx", "spyre_loop_ir")
+"""IR types before the program that can be executed."""
 
 
 class _Program(KernelBegun):
@@ -43,6 +49,14 @@ class _Program(KernelBegun):
 
     def make(self, target: Target, options: run.Options) -> Made:
         return Made(spyre.lower(self._program, (), to=target.name), {"program": self._program})
+
+    def verdict(self, target: Target, trace: Trace, options: run.Options, source: run.Source | None = None) -> Verdict:
+        from irwidget.spyre import checked
+
+        if target.name in _BEFORE:
+            return not_checked(f"{target.name} is not executed; lower to spyre_superdsc for that")
+        with bounded("--check"):
+            return checked.verdict(self._program, self.given, trace)
 
     def kept(self, made: Made) -> Mapping[str, Any]:
         return made.results

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
-from irwidget.errors import UsageError
 from irwidget.lazy import cached_property
 from irwidget.trace.location import Location, Node
 from irwidget.trace.scope import WHOLE, Scope
@@ -214,12 +213,6 @@ class Trace:
     def refused(self) -> bool:
         """Whether a front end refused the object: no pass has run, and the one dump is the object's own source."""
         return self.failure is not None and not self.steps and all(one.language == "python" for one in self.dumps)
-
-    def number_of(self, index: int) -> int:
-        """The number of a dump that is counted from either end. Raises UsageError when there is none."""
-        if not isinstance(index, int) or not -len(self.dumps) <= index < len(self.dumps):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise UsageError(f"There is no dump {index!r}: this lowering has the dumps 0 to {len(self.dumps) - 1}")
-        return index % len(self.dumps)
 
     def step_of(self, made: Dump | Failure) -> Step | None:
         """The step that a dump or a failure is of; None for the input."""

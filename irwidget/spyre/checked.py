@@ -1,0 +1,99 @@
+"""`--check` for IBM Spyre: execute the tiles of every core on the CPU, and compare with eager PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from irwidget.checking.allowance import Unchecked
+from irwidget.checking.check import SECONDS
+from irwidget.checking.expected import Expected, ExpectedCall, ExportedCopy, array, expect
+from irwidget.checking.judge import judge_all
+from irwidget.errors import IRWidgetError
+from irwidget.frontends import torch as frontend
+from irwidget.frontends.base import Given
+from irwidget.private_torch import pytree
+from irwidget.spyre.memory import TileError
+from irwidget.spyre.program import SpyreProgram
+from irwidget.toolchain import forked
+from irwidget.toolchain.events import Array, Value
+from irwidget.trace import Trace, Verdict, not_checked
+
+_IN_FLOAT32 = "it was executed in float32, without the roundings of the card"
+
+
+def verdict(program: SpyreProgram, given: Given, trace: Trace) -> Verdict:
+    """The verdict on what a program gives for its inputs and for others of their kind.
+
+    It says nothing of what the card rounds: every element is computed in float32, as `SpyreProgram.run` does.
+    """
+    if given.obj is program:
+        return not_checked("a program that is compiled already does not say what it was compiled of")
+    copy, expected = _expected(given)
+    if isinstance(expected, str):
+        return not_checked(expected)
+    last = len(trace.dumps) - 1
+    calls: list[Sequence[Value]] = []
+    try:
+        for case in expected.cases:
+            calls.append(forked.call(lambda case=case: _made(program, given, copy, case), seconds=SECONDS))
+    except TileError as error:
+        return Verdict("differs", trace.dumps[last].name, last, f"it breaks a rule of the memory: {error}")
+    except (IRWidgetError, Unchecked) as error:
+        return not_checked(f"it could not be executed: {error}")
+    except forked.TimedOut:
+        return not_checked(f"its execution on the CPU takes longer than {SECONDS:g} s")
+    except (forked.Died, MemoryError):
+        return not_checked("its execution on the CPU crashed, or needs more memory than there is")
+    said = judge_all(trace.dumps[last].name, last, calls, expected.cases)
+    also = f"{said.reason}; {_IN_FLOAT32}" if said.reason else _IN_FLOAT32
+    return replace(said, reason=also) if said.state == "equal" else said
+
+
+def _expected(given: Given) -> tuple[ExportedCopy, Expected | str]:
+    """What eager PyTorch gives, or why that is not known."""
+    try:
+        copy = ExportedCopy.of(frontend.export(given.obj, given.inputs, given.kwargs, None, given.called))
+        return copy, expect(given.obj, given.inputs, given.kwargs, copy, seconds=SECONDS)
+    except Unchecked as error:
+        return ExportedCopy(torch.fx.GraphModule({}, torch.fx.Graph()), (), (), {}, {}), str(error)
+
+
+def _made(program: SpyreProgram, given: Given, copy: ExportedCopy, case: ExpectedCall) -> list[Any]:
+    """What the program returns for a case, and leaves in its inputs, in the order of what is expected."""
+    leaves = pytree.tree_leaves((given.inputs, dict(given.kwargs)))
+    named = [name for name in copy.arguments if name is not None]
+    tensors = {
+        name: _tensor(value, leaf)
+        for name, value, leaf in zip(named, case.inputs, _arguments(copy, leaves), strict=True)
+        if isinstance(value, Array)
+    }
+    made: dict[str, Any] = {
+        f"result {i}": leaf for i, leaf in enumerate(pytree.tree_leaves(program.run(*tensors.values())))
+    }
+    made.update({f"input {name!r}": tensor for name, tensor in tensors.items()})
+    return [_value(made, result.label, result.want) for result in case.results]
+
+
+def _arguments(copy: ExportedCopy, leaves: Sequence[Any]) -> list[Any]:
+    return [leaf for leaf, name in zip(leaves, copy.arguments, strict=True) if name is not None]
+
+
+def _tensor(value: Array, like: torch.Tensor) -> torch.Tensor:
+    """An input of a case, laid out as the user's is."""
+    made = torch.empty_strided(like.size(), like.stride(), dtype=like.dtype)
+    if value.data:
+        made.copy_(torch.frombuffer(bytearray(value.data), dtype=like.dtype).reshape(value.shape))
+    return made
+
+
+def _value(made: Mapping[str, Any], label: str, want: Any) -> Any:
+    """A result as `judge` takes it; a tensor of another dtype as it is."""
+    if label not in made:
+        raise Unchecked(f"what it writes into {label} is not read back")
+    value = made[label]
+    same = isinstance(value, torch.Tensor) and isinstance(want, torch.Tensor) and value.dtype == want.dtype
+    return array(value) if same else value
