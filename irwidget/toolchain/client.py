@@ -96,7 +96,7 @@ class Job:
             return False
         if lane.running is self:
             return self.began or (not lane.printing and time.monotonic() - (self.sent or 0) > lane.patience)
-        return lane.running is None and bool(lane.printing) and lane.printing[0] is self
+        return lane.running is None and next(iter(lane.printing), None) is self  # in one look: the desk changes it
 
     @property
     def behind_texts(self) -> bool:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 
@@ -258,3 +259,17 @@ def test_texts_that_take_too_long_are_given_up_in_time(tmp_path):
     assert time.monotonic() - began < 12
     shown = views.text([caught.value.lowering.trace])
     assert shown.count("not available") >= len(dumps)
+
+
+def test_whether_the_worker_prints_for_a_job_is_seen_in_one_look():
+    """The desk's thread may have emptied the list since it was seen to hold something."""
+
+    class EmptiedMeanwhile(list[client.Job]):
+        def __bool__(self) -> bool:
+            return True
+
+    job = client.Job(None, 1 << 30)
+    job._lane = types.SimpleNamespace(running=None, printing=EmptiedMeanwhile())
+    assert not job.has_worker
+    job._lane.printing = [job]
+    assert job.has_worker
