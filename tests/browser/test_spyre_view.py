@@ -67,6 +67,22 @@ def span(low: int, high: int) -> str:
     return str(low) if low == high else f"{low}–{high}"
 
 
+@pytest.mark.parametrize(("width", "beside"), [(1010, True), (700, False)])
+def test_the_width_is_used(shown, program, tab, width, beside):
+    tab.set_viewport_size({"width": width, "height": 900})
+    try:
+        page = shown(program)
+        whole, cores, tensors = (
+            page.view.locator(f".irw-s-{name}").bounding_box() for name in ("top", "box-cores", "box-tensors")
+        )
+        assert (tensors["y"] == cores["y"]) == beside
+        assert tensors["x"] + tensors["width"] == whole["x"] + whole["width"]
+        assert beside or cores["width"] == whole["width"]
+        assert cores["width"] >= page.view.locator(".irw-s-cores").bounding_box()["width"]
+    finally:
+        tab.set_viewport_size({"width": 1400, "height": 900})
+
+
 def test_rows_columns_and_addresses_are_the_programs_own(shown, program):
     page = shown(program)
     kernel = program.kernels[0]
