@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from irwidget.checking.allowance import Unchecked
-from irwidget.checking.check import SECONDS
+from irwidget.checking.check import SECONDS, last
 from irwidget.checking.expected import Expected, ExpectedCall, ExportedCopy, array, expect
 from irwidget.checking.judge import judge_all
 from irwidget.errors import IRWidgetError
@@ -25,32 +25,34 @@ from irwidget.trace import Trace, Verdict, not_checked
 _IN_FLOAT32 = "it was executed in float32, without the roundings of the card"
 
 
-def verdict(program: SpyreProgram, given: Given, trace: Trace) -> Verdict:
+def verdict(program: SpyreProgram, given: Given, trace: Trace, index: int) -> Verdict:
     """The verdict on what a program gives for its inputs and for others of their kind.
 
-    It says nothing of what the card rounds: every element is computed in float32, as `SpyreProgram.run` does.
+    `index` is the dump that stands for it; where passes have changed that since, nothing is said of what they made. Nor
+    is of what the card rounds: every element is computed in float32, as `SpyreProgram.run` does.
     """
     if given.obj is program:
         return not_checked("a program that is compiled already does not say what it was compiled of")
     copy, expected = _expected(given)
     if isinstance(expected, str):
         return not_checked(expected)
-    last = len(trace.dumps) - 1
+    name = trace.dumps[index].name
     calls: list[Sequence[Value]] = []
     try:
         for case in expected.cases:
             calls.append(forked.call(lambda case=case: _made(program, given, copy, case), seconds=SECONDS))
     except TileError as error:
-        return Verdict("differs", trace.dumps[last].name, last, f"it breaks a rule of the memory: {error}")
+        return Verdict("differs", name, index, f"it breaks a rule of the memory: {error}")
     except (IRWidgetError, Unchecked) as error:
         return not_checked(f"it could not be executed: {error}")
     except forked.TimedOut:
         return not_checked(f"its execution on the CPU takes longer than {SECONDS:g} s")
     except (forked.Died, MemoryError):
         return not_checked("its execution on the CPU crashed, or needs more memory than there is")
-    said = judge_all(trace.dumps[last].name, last, calls, expected.cases)
-    also = f"{said.reason}; {_IN_FLOAT32}" if said.reason else _IN_FLOAT32
-    return replace(said, reason=also) if said.state == "equal" else said
+    said = judge_all(name, index, calls, expected.cases)
+    if said.state != "equal":
+        return said
+    return last(trace, replace(said, reason=f"{said.reason}; {_IN_FLOAT32}" if said.reason else _IN_FLOAT32))
 
 
 def _expected(given: Given) -> tuple[ExportedCopy, Expected | str]:

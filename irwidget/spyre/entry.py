@@ -37,6 +37,11 @@ _BEFORE = ("spyre_fx", "spyre_loop_ir")
 class _Program(KernelBegun):
     """A function, compiled once for all IR types."""
 
+    def __init__(self, front_end: FrontEnd, given: Given) -> None:
+        super().__init__(front_end, given)
+        self._ends: dict[str, int] = {}
+        """By IR type, the dump that stands for the program: a custom pipeline may go on from it."""
+
     @cached_property
     def _program(self) -> spyre.SpyreProgram:
         """The program; an object that is one already is given back."""
@@ -48,15 +53,19 @@ class _Program(KernelBegun):
         return spyre.compile(given.obj, list(given.inputs), **given.options)
 
     def make(self, target: Target, options: run.Options) -> Made:
-        return Made(spyre.lower(self._program, (), to=target.name), {"program": self._program})
+        trace = spyre.lower(self._program, (), to=target.name)
+        self._ends[target.name] = len(trace.dumps) - 1
+        return Made(trace, {"program": self._program})
 
     def verdict(self, target: Target, trace: Trace, options: run.Options, source: run.Source | None = None) -> Verdict:
         from irwidget.spyre import checked
 
+        if source is not None:
+            return not_checked(f"{target.name} is executed as it is compiled, not as it was edited")
         if target.name in _BEFORE:
             return not_checked(f"{target.name} is not executed; lower to spyre_superdsc for that")
         with bounded("--check"):
-            return checked.verdict(self._program, self.given, trace)
+            return checked.verdict(self._program, self.given, trace, self._ends[target.name])
 
     def kept(self, made: Made) -> Mapping[str, Any]:
         return made.results

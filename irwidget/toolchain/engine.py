@@ -63,9 +63,17 @@ def _start(run: Run) -> State | None:
         if not isinstance(request.source, str):
             raise StepFailed(events.Failed("usage", f"{request.language} starts from text"))
         return tools.read(request.language, request.source)
-    if isinstance(request.source, str):
-        return mlir_opt.parsed(run, request.steps[0].tool if request.steps else "mlir-opt", request.source)
-    return _parse(run)
+    if not isinstance(request.source, str):
+        return _parse(run)
+    run.held.context = None  # an earlier run of it may have allowed what this one does not
+    run.context().allow_unregistered_dialects = any(map(mlir_opt.allows_unregistered, request.steps))
+    first = request.steps[0] if request.steps else None
+    try:
+        return mlir_opt.parsed(run, first.tool if first else "mlir-opt", request.source)
+    except StepFailed as error:
+        if first is None or not tools.may_read(first, str(error)):
+            raise
+        return tools.read(request.language, request.source)
 
 
 def _parse(run: Run) -> MlirState:

@@ -15,6 +15,8 @@ from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, StepFailed, 
 from irwidget.trace import Step
 
 _RESTRICTED = re.compile(r"restricted to '([\w.]+)'")
+_UNREGISTERED = "allow-unregistered-dialect"
+"""The option of mlir-opt with which it takes operations that it does not know."""
 _UNKNOWN = re.compile(r"'([^']*)' does not refer to a registered pass")
 _IGNORED = ("--verify-each", "--mlir-disable-threading", "--mlir-print-debuginfo", "-o", "-")
 
@@ -120,11 +122,14 @@ def from_flags(arguments: str, run: Run, step: Step) -> str:
             raise refuse(step, f"{step.tool} got {word!r}: passes are written --{word}; files are not read")
         if name == "pass-pipeline":
             passes += _inside_module(value, step)
-        elif name == "allow-unregistered-dialect":
-            run.context().allow_unregistered_dialects = True
-        else:
+        elif name != _UNREGISTERED:
             passes.append(_nested(name + (f"{{{value}}}" if value else ""), run, word, step))
     return f"builtin.module({','.join(passes)})"
+
+
+def allows_unregistered(step: Step) -> bool:
+    """Whether a step takes operations of dialects that MLIR does not know."""
+    return any(word.lstrip("-").partition("=")[0] == _UNREGISTERED for word in step.arguments.split())
 
 
 def _inside_module(pipeline: str, step: Step) -> list[str]:

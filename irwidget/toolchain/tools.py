@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from irwidget.errors import near
@@ -138,6 +139,14 @@ def read(language: str, text: str) -> State:
 
         return triton_state.read(text)
     return TextState(language, text)
+
+
+_NOT_OURS = re.compile(r"unregistered (dialect|operation)|custom op '.*' is unknown|unknown (attribute|type)")
+
+
+def may_read(step: Step, said: str) -> bool:
+    """Whether a step is a program that may read MLIR of which the embedded parser has said this."""
+    return step.tool == "user-tool" or (step.program and _NOT_OURS.search(said) is not None)
 
 
 def passes_of(run: Run, state: State, step: Step) -> Iterator[Pass]:

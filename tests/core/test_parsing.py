@@ -116,3 +116,33 @@ def test_any_line_can_be_shown(text, line, column, shown):
 def test_columns_are_of_characters_not_bytes():
     diagnostic = Diagnostic("error", "m", Location("-", 1, 6))
     assert parsing.placed("äöx", diagnostic, "-").location == Location(parsing.INPUT, 1, 4)
+
+
+OF_MINE = 'module {\n  "my.op"() {a = 1 : i32} : () -> ()\n}\n'
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "passes", "text"),
+    [
+        ("user-tool sed s/my.op/my.other/", ["input", "sed"], OF_MINE.replace("my.op", "my.other")),
+        ("mlir-opt --allow-unregistered-dialect --cse", ["input", "cse"], OF_MINE),
+        ("user-tool cat | mlir-opt --cse --allow-unregistered-dialect", ["input", "cat", "cse"], OF_MINE),
+    ],
+)
+@pytest.mark.parametrize("isolate", [True, False])
+def test_dialects_of_the_users_own_are_read_by_who_knows_them(pipeline, passes, text, isolate):
+    low = irwidget.lower(OF_MINE, to="raw_ir", pipeline=pipeline, isolate=isolate)
+    assert ([dump.name for dump in low.dumps], low.text) == (passes, text)
+    with pytest.raises(irwidget.PassError, match="unregistered dialect"):
+        irwidget.lower(OF_MINE, to="raw_ir", pipeline="mlir-opt --cse", isolate=isolate)
+
+
+@pytest.mark.external
+def test_a_real_program_reads_them_too():
+    pipeline = "mlir-opt --allow-unregistered-dialect --cse"
+    low = irwidget.lower(OF_MINE, to="raw_ir", pipeline=pipeline, external=True)
+    assert [dump.text for dump in low.dumps] == [OF_MINE, OF_MINE]
+    with pytest.raises(irwidget.ToolError, match="mlir-opt exited with 1: <stdin>:2:10: error: .*unregistered dialect"):
+        irwidget.lower(OF_MINE, to="raw_ir", pipeline="mlir-opt --cse", external=True)
+    with pytest.raises(irwidget.PassError, match="line 2, column 34"):
+        irwidget.lower(OF_MINE.replace("-> ()", "->"), to="raw_ir", pipeline=pipeline, external=True)
