@@ -323,7 +323,9 @@ def explain(error: BaseException, name: str, tracer: str) -> ExportError:
 def _within(error: BaseException | None) -> str:
     """The modules that an exception has come through, a line each."""
     names: list[str] = []
-    while error is not None:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
         names += [str(frame.f_globals.get("__name__", "")) for frame, _ in traceback.walk_tb(error.__traceback__)]
         error = error.__cause__ or error.__context__
     return "".join(f"\nwithin {name}" for name in dict.fromkeys(names))

@@ -10,9 +10,8 @@ import torch
 
 from irwidget.checking.allowance import Unchecked
 from irwidget.checking.check import SECONDS, last
-from irwidget.checking.expected import Expected, ExpectedCall, ExportedCopy, array, expect
+from irwidget.checking.expected import ExpectedCall, ExportedCopy, array, expect
 from irwidget.checking.judge import judge_all
-from irwidget.errors import IRWidgetError
 from irwidget.frontends import torch as frontend
 from irwidget.frontends.base import Given
 from irwidget.private_torch import pytree
@@ -33,35 +32,27 @@ def verdict(program: SpyreProgram, given: Given, trace: Trace, index: int) -> Ve
     """
     if given.obj is program:
         return not_checked("a program that is compiled already does not say what it was compiled of")
-    copy, expected = _expected(given)
-    if isinstance(expected, str):
-        return not_checked(expected)
     name = trace.dumps[index].name
     calls: list[Sequence[Value]] = []
     try:
+        copy = ExportedCopy.of(frontend.export(given.obj, given.inputs, given.kwargs, None, given.called))
+        expected = expect(given.obj, given.inputs, given.kwargs, copy, seconds=SECONDS)
         for case in expected.cases:
             calls.append(forked.call(lambda case=case: _made(program, given, copy, case), seconds=SECONDS))
     except TileError as error:
         return Verdict("differs", name, index, f"it breaks a rule of the memory: {error}")
-    except (IRWidgetError, Unchecked) as error:
-        return not_checked(f"it could not be executed: {error}")
+    except Unchecked as error:
+        return not_checked(str(error))
     except forked.TimedOut:
         return not_checked(f"its execution on the CPU takes longer than {SECONDS:g} s")
     except (forked.Died, MemoryError):
         return not_checked("its execution on the CPU crashed, or needs more memory than there is")
+    except Exception as error:  # what torch.export refuses, and what the executor does not compute
+        return not_checked(f"it could not be executed: {frontend.first_line(error)}")
     said = judge_all(name, index, calls, expected.cases)
     if said.state != "equal":
         return said
     return last(trace, replace(said, reason=f"{said.reason}; {_IN_FLOAT32}" if said.reason else _IN_FLOAT32))
-
-
-def _expected(given: Given) -> tuple[ExportedCopy, Expected | str]:
-    """What eager PyTorch gives, or why that is not known."""
-    try:
-        copy = ExportedCopy.of(frontend.export(given.obj, given.inputs, given.kwargs, None, given.called))
-        return copy, expect(given.obj, given.inputs, given.kwargs, copy, seconds=SECONDS)
-    except Unchecked as error:
-        return ExportedCopy(torch.fx.GraphModule({}, torch.fx.Graph()), (), (), {}, {}), str(error)
 
 
 def _made(program: SpyreProgram, given: Given, copy: ExportedCopy, case: ExpectedCall) -> list[Any]:

@@ -32,6 +32,12 @@ def half(*shape: int) -> torch.Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(len(shape)), dtype=torch.float32).to(HALF)
 
 
+def refused(x):
+    if torch.compiler.is_exporting():
+        raise ValueError("not by torch.export")
+    return x * 2
+
+
 class Counting(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -81,6 +87,7 @@ def test_what_is_not_executed_says_why():
         "spyre_fx is not executed; lower to spyre_superdsc for that": (torch.relu, "spyre_fx"),
         "what it writes into buffer 'seen' is not read back": (Counting(), "spyre_superdsc"),
         "random: aten.": (lambda x: torch.rand_like(x) + x, "spyre_host"),
+        "it could not be executed: ExportError: torch.export cannot trace refused: ": (refused, "spyre_host"),
         "a program that is compiled already does not say": (spyre.compile(torch.relu, [x]), "spyre_host"),
     }
     for reason, (model, to) in reasons.items():
