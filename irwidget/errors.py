@@ -116,7 +116,7 @@ _NAMED = 100
 
 
 def near(word: str, known: Iterable[str]) -> str:
-    """Suggest known words for a mistyped one, the nearest and first first, as the end of an error message."""
+    """Suggest known words for a mistyped one, the nearest first, as the end of an error message."""
     import difflib
 
     known = list(known)

@@ -58,10 +58,10 @@ def verdict(program: SpyreProgram, given: Given, trace: Trace, index: int) -> Ve
 def _made(program: SpyreProgram, given: Given, copy: ExportedCopy, case: ExpectedCall) -> list[Any]:
     """What the program returns for a case, and leaves in its inputs, in the order of what is expected."""
     leaves = pytree.tree_leaves((given.inputs, dict(given.kwargs)))
-    named = [name for name in copy.arguments if name is not None]
+    named = [(name, leaf) for name, leaf in zip(copy.arguments, leaves, strict=True) if name is not None]
     tensors = {
         name: _tensor(value, leaf)
-        for name, value, leaf in zip(named, case.inputs, _arguments(copy, leaves), strict=True)
+        for (name, leaf), value in zip(named, case.inputs, strict=True)
         if isinstance(value, Array)
     }
     made: dict[str, Any] = {
@@ -69,10 +69,6 @@ def _made(program: SpyreProgram, given: Given, copy: ExportedCopy, case: Expecte
     }
     made.update({f"input {name!r}": tensor for name, tensor in tensors.items()})
     return [_value(made, result.label, result.want) for result in case.results]
-
-
-def _arguments(copy: ExportedCopy, leaves: Sequence[Any]) -> list[Any]:
-    return [leaf for leaf, name in zip(leaves, copy.arguments, strict=True) if name is not None]
 
 
 def _tensor(value: Array, like: torch.Tensor) -> torch.Tensor:

@@ -63,9 +63,9 @@ def _start(run: Run) -> State | None:
         if not isinstance(request.source, str):
             raise StepFailed(events.Failed("usage", f"{request.language} starts from text"))
         return tools.read(request.language, request.source)
+    run.held.context = None  # in that of an earlier parse, the resources would be renamed
     if not isinstance(request.source, str):
         return _parse(run)
-    run.held.context = None  # an earlier run of it may have allowed what this one does not
     run.context().allow_unregistered_dialects = any(map(mlir_opt.allows_unregistered, request.steps))
     first = request.steps[0] if request.steps else None
     try:
@@ -79,7 +79,6 @@ def _start(run: Run) -> State | None:
 def _parse(run: Run) -> MlirState:
     """The module that a request starts from; its large literals have the values that the request gives."""
     request = run.request
-    run.held.context = None  # in that of an earlier parse, the resources would be renamed
     if request.values is None:
         return MlirState(mlir.parse(request.source or "", run.context()))
     shown = mlir.shown_resources(mlir.parse(request.source or "", mlir.new_context()))

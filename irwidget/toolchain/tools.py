@@ -141,7 +141,7 @@ def read(language: str, text: str) -> State:
     return TextState(language, text)
 
 
-_NOT_OURS = re.compile(r"unregistered (dialect|operation)|custom op '.*' is unknown|unknown (attribute|type)")
+_NOT_OURS = re.compile(r"unregistered (dialect|operation)|not found for custom op|custom op '.*' is unknown")
 
 
 def may_read(step: Step, said: str) -> bool:

@@ -6,7 +6,8 @@ from IPython.terminal.interactiveshell import TerminalInteractiveShell
 import irwidget
 from irwidget import views
 from irwidget.toolchain import parsing
-from irwidget.trace import Diagnostic, Location
+from irwidget.toolchain.run import Options, Source
+from irwidget.trace import Diagnostic, Location, Step
 
 from .test_magic import run, shell  # noqa: F401
 
@@ -142,7 +143,41 @@ def test_a_real_program_reads_them_too():
     pipeline = "mlir-opt --allow-unregistered-dialect --cse"
     low = irwidget.lower(OF_MINE, to="raw_ir", pipeline=pipeline, external=True)
     assert [dump.text for dump in low.dumps] == [OF_MINE, OF_MINE]
+    for text, said in (
+        (OF_MINE.replace('"my.op"()', "my.op"), "for custom op 'my.op'"),
+        (OF_MINE.replace("my.op", "arith.op"), "unregistered operation 'arith.op'"),
+        ("module {\n  arith.op\n}\n", "custom op 'arith.op' is unknown"),
+    ):
+        with pytest.raises(irwidget.ToolError, match=f"mlir-opt exited with 1: <stdin>:2:3: error: .*{said}"):
+            irwidget.lower(text, to="raw_ir", pipeline=pipeline, external=True)
     with pytest.raises(irwidget.ToolError, match="mlir-opt exited with 1: <stdin>:2:10: error: .*unregistered dialect"):
         irwidget.lower(OF_MINE, to="raw_ir", pipeline="mlir-opt --cse", external=True)
     with pytest.raises(irwidget.PassError, match="line 2, column 34"):
         irwidget.lower(OF_MINE.replace("-> ()", "->"), to="raw_ir", pipeline=pipeline, external=True)
+
+
+RESOURCE = """\
+module {
+  func.func @f() -> tensor<1xf32> {
+    %cst = arith.constant dense_resource<one> : tensor<1xf32>
+    return %cst : tensor<1xf32>
+  }
+}
+
+{-#
+  dialect_resources: {
+    builtin: {
+      one: "0x040000000000803F"
+    }
+  }
+#-}
+"""
+
+
+def test_a_text_that_runs_again_is_parsed_as_the_first_time():
+    """MLIR renames the resources of a second module of one context, and keeps what the first was allowed."""
+    source, dialect = Source(RESOURCE, "mlir"), Source(OF_MINE, "mlir")
+    for flags in ("--cse", "--symbol-dce"):
+        assert source.run((Step("mlir-opt", flags),), Options()).dumps[-1].text == RESOURCE
+    assert dialect.run((Step("mlir-opt", "--allow-unregistered-dialect --cse"),), Options()).failure is None
+    assert "unregistered dialect" in dialect.run((Step("mlir-opt", "--cse"),), Options()).failure.message

@@ -11,6 +11,8 @@ from irwidget import spyre
 from irwidget.frontends.base import Given
 from irwidget.spyre import checked
 
+from .test_execute import misplaced
+
 HALF = torch.float16
 ROUNDED = "it was executed in float32, without the roundings of the card"
 
@@ -79,6 +81,15 @@ def test_a_program_that_computes_something_else_differs(given, made, where):
     low = irwidget.lower(made, x.clone(), y, to="spyre_superdsc")
     found = checked.verdict(low.program, Given(given, (x, y)), low.trace, len(low.dumps) - 1)
     assert (found.state, found.reason) == ("differs", where)
+
+
+def test_a_tile_that_breaks_a_rule_of_the_memory_differs():
+    x = half(64, 512)
+    low = irwidget.lower(lambda a: torch.log_softmax(a, -1), x, to="spyre_superdsc")
+    given = Given(lambda a: torch.log_softmax(a, -1), (x,))
+    found = checked.verdict(misplaced(low.program), given, low.trace, len(low.dumps) - 1)
+    assert (found.state, found.dump) == ("differs", "superdsc")
+    assert found.reason.startswith("it breaks a rule of the memory: ")
 
 
 def test_what_is_not_executed_says_why():
