@@ -33,6 +33,16 @@ class _Own(argparse.ArgumentParser):
         raise UsageError(f"{self.prog}: {message}. See {self.prog} --help")
 
 
+class _AndMore(argparse.Action):
+    """Names separated by commas; those of an option that is there again come after."""
+
+    def __call__(
+        self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
+    ) -> None:
+        before = getattr(namespace, self.dest)
+        setattr(namespace, self.dest, values if before in (None, self.default) else f"{before},{values}")
+
+
 def own(prog: str, about: str | None) -> argparse.ArgumentParser:
     """A parser for the options that one command has alone. It raises UsageError; `helped` prints its help."""
     return _Own(prog, description=about, allow_abbrev=False, add_help=False)
@@ -64,7 +74,8 @@ def parser(prog: str, *, objects: bool) -> argparse.ArgumentParser:
 
 def _add_own(made: argparse.ArgumentParser, prog: str, objects: bool) -> None:
     """What is neither of the lowering nor of an IR type."""
-    made.add_argument("--to", metavar="TYPE", help="IR type, or several separated by commas; --targets lists them")
+    several = "IR type, or several separated by commas; --targets lists them"
+    made.add_argument("--to", action=_AndMore, metavar="TYPE", help=several)
     made.add_argument("--all", action="store_true", help="every IR type that the model can be lowered to")
     made.add_argument(
         "--from",
@@ -87,7 +98,9 @@ def _add_own(made: argparse.ArgumentParser, prog: str, objects: bool) -> None:
         made.add_argument("--follow", action="store_true", help="go on showing what --open names while it grows")
         made.add_argument("--format", metavar="NAME", help="the reader for --open; by default the content tells")
     made.add_argument("--model", metavar="NAME", help="the variable that holds the model")
-    made.add_argument("--inputs", metavar="NAMES", help="variables for its inputs, separated by commas")
+    made.add_argument(
+        "--inputs", action=_AndMore, metavar="NAMES", help="variables for its inputs, separated by commas"
+    )
     made.add_argument(
         "--versus",
         metavar="OTHER",

@@ -72,8 +72,8 @@ def _made(program: SpyreProgram, given: Given, copy: ExportedCopy, case: Expecte
 
 
 def _tensor(value: Array, like: torch.Tensor) -> torch.Tensor:
-    """An input of a case, laid out as the user's is."""
-    made = torch.empty_strided(like.size(), like.stride(), dtype=like.dtype)
+    """An input of a case."""
+    made = torch.empty(like.size(), dtype=like.dtype)
     if value.data:
         made.copy_(torch.frombuffer(bytearray(value.data), dtype=like.dtype).reshape(value.shape))
     return made

@@ -58,10 +58,21 @@ def test_the_ir_itself_has_all_values(capsys, tmp_path):
         assert kept in (tmp_path / "net.ir").read_text()
         assert syntax.left_out((tmp_path / "net.ir").read_text()) == []
         assert capsys.readouterr() == ("wrote net.irtrace\nwrote net.html\n", "")
-    assert cli.main(["lower", "net.py", "--to", "tosa_mlir", "--save", "net.irtrace"]) == 0
-    assert cli.main(["open", "net.irtrace", "-o", "net.ir"]) == 0
+    assert cli.main(["lower", "net.py", "--to", "tosa_mlir", "--save", "elided.irtrace"]) == 0
+    assert cli.main(["open", "elided.irtrace", "-o", "net.ir"]) == 0
     said = "The IR leaves out values of constants (__elided__ and 1 more): elide=False and --no-elide keep them\n"
     assert capsys.readouterr().err == said
+
+
+def test_several_ir_types_are_asked_for_at_once_and_one_is_chosen(capsys, tmp_path):
+    (tmp_path / "net.py").write_text("import torch\nnet, x = torch.nn.Linear(9, 7), torch.ones(2, 9)\n")
+    both = ["--to", "torch_mlir", "--to", "tosa_mlir", "--save", "net.irtrace", "--html", "net.html"]
+    assert cli.main(["lower", "net.py", *both, "-o", "-"]) == 0
+    out, err = capsys.readouterr()
+    assert ("torch.aten" in out, "tosa.matmul" in out, err) == (True, True, "wrote net.irtrace\nwrote net.html\n")
+    assert cli.main(["show", "net.irtrace", "--to", "torch_mlir", "-o", "-"]) == 0
+    out = capsys.readouterr().out
+    assert ("torch.aten" in out, "tosa.matmul" in out) == (True, False)
 
 
 def test_of_what_a_file_holds_those_are_chosen_that_are_named(capsys):

@@ -112,3 +112,6 @@ def test_of_what_a_pipeline_has_made_of_it_nothing_is_said():
     low = irwidget.lower(torch.relu, half(2, 64), to="spyre_bundle", pipeline="user-tool sed s/sdsc/SDSC/", check=True)
     assert low.check.state == "not checked"
     assert low.check.reason.endswith("; the last dump that was, after bundle_mlir, is equal")
+    bundle = next(i for i, dump in enumerate(low.dumps) if dump.name == "bundle_mlir")
+    edited = low.edit(bundle, low.dumps[bundle].text.replace("sdsc_0", "sdsc_1")).run(check=True)
+    assert str(edited.check) == "not checked: spyre_bundle is executed as it is compiled, not as it was edited"
