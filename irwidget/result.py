@@ -203,12 +203,16 @@ class Lowering:
         """Of what torch.compile made: whether two kernels, operations or lines are one kernel, and if not, why.
 
         Each is a name (`triton_poi_fused_add_0`, `op3`), a line's number or a piece of the line; one alone asks what
-        became of it. Raises UsageError for what is none, and for other IR types.
+        became of it. Raises UsageError for what is none, for none or more than two, and for other IR types.
         """
         self._needs_results("why()")
         answers = next((one for one in self.results.values() if hasattr(one, "why")), None)
         if answers is None:
             raise UsageError(f"why() is of what torch.compile makes, inductor_triton for one, and not of {self.target}")
+        if len(asked) not in (1, 2):
+            raise UsageError(
+                "why() takes one or two of: a kernel's name, an operation's, a line's number, a piece of a line"
+            )
         return answers.why(*asked)
 
     def layouts(self, dump: int | Dump | None = None) -> Layouts:

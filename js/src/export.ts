@@ -32,10 +32,8 @@ export async function copyText(text: string): Promise<boolean> {
   }
 }
 
-/** Save a text; what there is to say of it. */
-export function saveText(name: string, language: string, text: string): string {
+export function saveText(name: string, language: string, text: string): void {
   save(`${name}.${ENDINGS[language] ?? "txt"}`, new Blob([text], { type: "text/plain" }));
-  return "";
 }
 
 export function saveFile(name: string, data: Uint8Array<ArrayBuffer>): void {

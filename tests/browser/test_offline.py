@@ -467,6 +467,16 @@ def test_copy_and_save(shown, trace, tab):
     assert Path(saved.value.path()).read_text() == trace.dumps[8].text
 
 
+def test_copy_and_save_say_which_values_are_not_there(shown, tab):
+    page = shown(irwidget.lower(torch.nn.Linear(9, 7), torch.ones(2, 9), to="tosa_mlir").trace)
+    tab.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.view.get_by_role("button", name="Copy", exact=True).click()
+    page.view.get_by_text("Copied without the values of 2 constants, which elide=False").wait_for()
+    with page.page.expect_download():
+        page.view.get_by_role("button", name="Save").click()
+    page.view.get_by_text("Saved without the values of 2 constants, which elide=False").wait_for()
+
+
 def test_a_failed_run_shows_what_came_before_and_why(shown, trace):
     said = Diagnostic("error", "failed to legalize operation 'math.erf'")
     failure = Failure(0, "convert-math-to-llvm", "the pass rejected the IR", diagnostics=(said,))

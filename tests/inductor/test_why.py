@@ -24,6 +24,12 @@ def test_two_lines_in_one_kernel(low):
     assert (answer.answer, answer.reasons) == ("fused", ())
 
 
+def test_one_or_two_things_are_asked_for(low):
+    for asked in ((), ("op0", "op1", "op2")):
+        with pytest.raises(irwidget.UsageError, match="takes one or two of: a kernel's name"):
+            low.why(*asked)
+
+
 def test_a_call_is_not_fused_and_says_what_would_change_it(low):
     answer = low.why("x @ w", "relu")
     assert answer.answer == "not fused"

@@ -16,6 +16,7 @@ from irwidget.trace import Dump, Failure, Scope, Step, Trace, dump
 from irwidget.views import fallbacks
 from irwidget.views.base import Omitted
 from irwidget.views.diff import by_line
+from irwidget.views.markup import WIDTH
 from tests.late import late_dump
 from tests.views.lowerings import lower
 
@@ -105,6 +106,14 @@ def test_a_failure_is_said(trace):
     failed = Trace("t", trace.dumps[:3], failure=Failure(0, "cse", "because"))
     assert "error: cse failed: because" in views.text([failed])
     assert "cse failed: because" in views.html([failed])
+
+
+def test_each_line_of_a_failure_is_said_for_itself(trace):
+    wide = "x" * 2 * WIDTH
+    failed = Trace("t", trace.dumps[:3], failure=Failure(0, "cse", f"{wide}\nthe cause"))
+    said = views.text([failed]).splitlines()
+    cut = f"error: cse failed: {wide}"[: WIDTH - 1] + "…"
+    assert said[said.index(cut) + 1] == "the cause"
 
 
 HOSTILE = '<script>alert(1)</script><img src=x onerror="alert(1)">&amp;\x00\x1b[31m\u202e'

@@ -337,6 +337,12 @@ def test_it_opens_with_what_puts_all_kernels_together():
     assert opening(Trace("nvptx", tuple(dumps[:3]), (Step("opt", ""),))) == (0, 2)
 
 
+def test_it_opens_with_a_change_where_the_last_dump_is_of_a_function_that_is_new():
+    scopes = (Scope(function="f"), Scope(function="f"), Scope(function="g"))
+    dumps = [dump(f"p{i}", f"{i}\n", step=0, scope=scope) for i, scope in enumerate(scopes)]
+    assert opening(Trace("llvm_ir", tuple(dumps), (Step("opt", ""),))) == (0, 1)
+
+
 def test_what_is_on_the_screen_is_sent_before_the_rest():
     events = {name: threading.Event() for name in "abcd"}
     dumps = tuple(
