@@ -43,7 +43,7 @@ class SpyreView(base.BundledView):
     def __init__(self, program: SpyreProgram, **state: Any) -> None:
         self.program = program
         self.picture = picture(program)
-        super().__init__(data=packed(shared(self.picture)), **state)
+        super().__init__(data=packed(shared(self.picture)), **{"op": opening(self.picture), **state})
         self.on_msg(self._asked)
 
     @property
@@ -153,10 +153,15 @@ def show(program: SpyreProgram, *, key: str | None = None) -> SpyreView:
     return base.replace(key, SpyreView(program))
 
 
+def opening(drawn: Mapping[str, Any]) -> int:
+    """The op that a view opens with: the first that has tiles, since a host call has none."""
+    return next((number for number, op in enumerate(drawn["ops"]) if op["tensors"]), 0)
+
+
 def state_of(program: SpyreProgram, drawn: Mapping[str, Any]) -> dict[str, Any]:
     """The traits of a view that nobody has touched yet, with the program as `picture` drew it; bytes as base64."""
     return {
-        "op": 0,
+        "op": opening(drawn),
         "core": 0,
         "tensor": "",
         "iteration": 0,

@@ -135,6 +135,14 @@ def test_a_page_holds_the_program_its_texts_and_its_passes(program, tmp_path):
     assert "http" not in page.split("<body>")[1].split('<script type="text/plain"')[0].replace("http://www.w3.org", "")
 
 
+def test_it_opens_with_an_op_that_has_tiles():
+    opened = [SpyreView(compile(made, [X])) for made in (lambda a: torch.exp(torch.cumsum(a, 1)), torch.exp)]
+    assert [(view.op, view.saved()[0]["state"]["op"]) for view in opened] == [(1, 1), (0, 0)]
+    assert '"op":1' in opened[0].program.to_html().replace(" ", "")
+    only = SpyreView(compile(lambda a: torch.cumsum(a, 1), [X]))
+    assert only.op == 0
+
+
 def test_the_selection_is_checked(program):
     view = SpyreView(program, op=1, core=3)
     view.op = -1
