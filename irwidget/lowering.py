@@ -68,8 +68,9 @@ def lower(obj: Any, *inputs: Any, to: str | Sequence[str], **given: Any) -> Lowe
     asked, target_options = options.split(given)
     how = asked.run(target_options)
     with limited(how):
-        wanted, extra = planning.planned(to, asked, target_options)
         thing = Given(obj, inputs, asked.kwargs or {}, asked.dynamic_shapes, asked.name, asked.check, target_options)
+        base.check_kind(thing, [routes.find(name) for name in options.targets(to, routes.targets())])
+        wanted, extra = planning.planned(to, asked, target_options)
         start = Start(thing, asked, wanted)
         if asked.toolchain and (environment := remote.find(asked.toolchain)):
             names = to if isinstance(to, str) else [target.name for target in wanted]

@@ -20,7 +20,7 @@ from irwidget.frontends import raw_text
 from irwidget.frontends.cell import Candidate, NotebookCell
 from irwidget.frontends.undo import bounded
 from irwidget.lazy import cached_property
-from irwidget.registry import Target, check, described, frontends
+from irwidget.registry import Target, check, described, frontends, targets
 from irwidget.toolchain.run import Interrupted, Options, Source
 from irwidget.trace import Step, Trace, Verdict, not_checked
 
@@ -196,6 +196,19 @@ def parameters(obj: Any) -> list[inspect.Parameter]:
 def of_kind(obj: Any) -> FrontEnd | None:
     """The front end whose kind an object is; None for models, functions and text, which are nobody's alone."""
     return next((one for one in frontends if frontends.ask(one, lambda one: one.recognises(obj), False)), None)
+
+
+def check_kind(given: Given, wanted: Sequence[Target]) -> None:
+    """Raise UsageError for an object of a kind that one of some IR types does not start from."""
+    kind = of_kind(given.obj)
+    if kind is not None and any(find(given.obj, target) is not kind for target in wanted):
+        raise UsageError(f"{given.called} is {kind.starts_from}: lower it to one of the IR types {_of(kind)}")
+
+
+def _of(kind: FrontEnd) -> str:
+    """The IR types of a front end, in short."""
+    names = [target.name for target in targets if target.front_end == kind.name]
+    return f"{kind.name}_..." if all(name.startswith(f"{kind.name}_") for name in names) else ", ".join(names)
 
 
 def find(obj: Any, target: Target) -> FrontEnd:

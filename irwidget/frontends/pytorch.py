@@ -19,7 +19,7 @@ from irwidget.frontends.forms import PLAIN, Form
 from irwidget.frontends.undo import bounded
 from irwidget.lazy import cached_property
 from irwidget.llvm_routes import TorchOptions
-from irwidget.registry import Target, targets
+from irwidget.registry import Target
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Step, Trace, Verdict, not_checked
 
@@ -190,8 +190,6 @@ class Model(Begun):
         obj: Any = self.given.obj
         if isinstance(obj, str):
             raise UsageError("IR text starts at raw_ir: lower(text, to='raw_ir', pipeline='mlir-opt --canonicalize')")
-        if kind := base.of_kind(obj):
-            raise UsageError(f"{self.given.called} is {kind.starts_from}: lower it to one of the IR types {_of(kind)}")
         if not export.is_model(obj):
             kind = type(obj).__name__
             raise UsageError(f"lower() takes a torch.nn.Module, an ExportedProgram, a function or IR text, not {kind}")
@@ -268,12 +266,6 @@ class Model(Begun):
             imported.weights.safe = value_independent_steps()
         source = Source(imported.bytecode, name="torch.export", seconds=seconds, weights=imported.weights)
         return source, frame
-
-
-def _of(kind: FrontEnd) -> str:
-    """The IR types of a front end, in short."""
-    names = [target.name for target in targets if target.front_end == kind.name]
-    return f"{kind.name}_..." if all(name.startswith(f"{kind.name}_") for name in names) else ", ".join(names)
 
 
 class PyTorch(FrontEnd):

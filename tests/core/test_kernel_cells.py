@@ -202,10 +202,14 @@ def test_a_custom_pipeline_goes_on_from_a_kernel(run, shell):  # noqa: F811
     assert "scf.forall" not in low.text
 
 
-def test_a_kernel_is_no_model(run):  # noqa: F811
+def test_a_kernel_is_no_model(run, shell):  # noqa: F811
     run(TRITON.split("x, y =")[0] + "x = torch.ones(4)")
     with pytest.raises(irwidget.UsageError, match="add is a Triton kernel"):
         run("%lower add x --to tosa_mlir")
+    add, x = shell.user_ns["add"], shell.user_ns["x"]
+    for to in ("tosa_mlir", "helion_mlir", "spyre_superdsc", "inductor_fx", "raw_ir", ["triton_ir", "llvm_ir"]):
+        with pytest.raises(irwidget.UsageError, match="add is a Triton kernel: lower it to one of .* triton_"):
+            irwidget.lower(add, x, to=to, BLOCK=256)  # an argument of the kernel, and no option of any of them
 
 
 @pytest.mark.parametrize(

@@ -229,6 +229,7 @@ def _compiled(x):
     ("launch", "message"),
     [
         (lambda x: add_kernel[(1,)](x, x, x, 64), r"missing 1 required positional argument: 'BLOCK'.*add_kernel\(a_"),
+        (lambda x: add_kernel[(1,)](x, x, x, 64, BLOK=64), "argument: 'BLOCK', and it takes no 'BLOK'. The kernel"),
         (lambda x: add_kernel[(1,)](x, x, x, 64, BLOK=64, BLOCK=64), "no launch option 'BLOK'.*Did you mean BLOCK"),
         (lambda x: add_kernel[(1,)](x, x, x, object(), BLOCK=64), "failed to specialize argument of type: object"),
         (lambda x: add_kernel[(1,)](x, x, x, 64, BLOCK=64, num_ctas=2), "num_ctas > 1 requires"),

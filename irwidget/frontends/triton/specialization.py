@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -95,7 +95,8 @@ def specialize(kernel: Any, arguments: Iterable[Any], keywords: Mapping[str, Any
         bound, found, rest = binder(*positional, **{**named, **options})
         triton_private.memory_key(found)
     except TypeError as error:
-        raise UsageError(_wrong_arguments(kernel, error)) from None
+        unknown = [name for name in given if not hasattr(backend.parse_options({}), name)]
+        raise UsageError(_wrong_arguments(kernel, error, unknown)) from None
     except Exception as error:  # of some types Triton says that it does not take them, of others what it did not find
         raise UsageError(_odd_argument(kernel, error, positional, named)) from None
     for i, param in enumerate(kernel.params):
@@ -165,7 +166,9 @@ def _kind(value: Any) -> str:
     return f"tensor of {value.dtype}" if isinstance(value, Pointer) else type(value).__name__
 
 
-def _wrong_arguments(kernel: Any, error: TypeError) -> str:
+def _wrong_arguments(kernel: Any, error: TypeError, unknown: Sequence[str]) -> str:
     message = str(error).replace("dynamic_func()", kernel.__name__)
+    if unknown:
+        message += f", and it takes no {' and no '.join(map(repr, unknown))}"
     shown = ", ".join(f"{param.name}: tl.constexpr" if param.is_constexpr else param.name for param in kernel.params)
     return f"{message}. The kernel is {kernel.__name__}({shown})."
