@@ -10,7 +10,7 @@ import itertools
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from irwidget.toolchain.ttir_program import (
     functions,
     is_pure,
     needed,
+    only_reduced,
 )
 from irwidget.toolchain.ttir_tensors import number, on_tensors
 
@@ -166,6 +167,7 @@ class _Compiled:
         self._numbers: dict[str, int] = {}
         self._template: Places = []
         self._needed = needed(function, kernel.functions)
+        self._only_reduced = only_reduced(function)
 
     def into(self, made: dict[str, _Callable]) -> None:
         arguments = self._new([name for name, _ in self._function.arguments])
@@ -228,6 +230,8 @@ class _Compiled:
             return None
         if op.name == "ub.poison":
             return self._poison(op)
+        if op.name == "tt.reshape" and op.results[0] in self._only_reduced:
+            op = replace(op, text=op.text.replace(" allow_reorder", ""))
         special = {
             "scf.for": self._loop,
             "scf.while": self._while,
@@ -461,12 +465,28 @@ class _Compiled:
         return scan
 
     def _map(self, op: Operation) -> Step:
-        if number(op, "pack") != 1:
-            raise NotImplementedError("tl.map_elementwise of several elements is not executed")
+        pack = number(op, "pack")
         given, results, combine = self._many(op.operands), self._new(op.results), self._combining(op)
+        poison = self._kernel.poison
+
+        def apart(values: list[Any]) -> list[Any]:
+            """Those of one call side by side: which elements go together, the layout decides."""
+            axis = 0 if poison.other else -1
+            together = (pack, -1) if poison.other else (-1, pack)
+            return [one for value in values for one in np.moveaxis(np.reshape(value, together), axis, 0)]
 
         def step(places: Places) -> None:
-            for place, value in zip(results, combine(places, [places[one] for one in given]), strict=True):
+            values = [places[one] for one in given]
+            if pack == 1:
+                made = combine(places, values)
+            else:
+                poison.met["tl.map_elementwise of several elements, which ones the layout decides"] = None
+                each, axis = combine(places, apart(values)), 0 if poison.other else -1
+                made = [
+                    np.stack(each[at : at + pack], axis=axis).reshape(values[0].shape)
+                    for at in range(0, len(each), pack)
+                ]
+            for place, value in zip(results, made, strict=True):
                 places[place] = value
 
         return step

@@ -39,6 +39,12 @@ class Poison:
         """A scalar without a defined value."""
         return np.array(7 if self.other else 0).astype(kind.dtype)
 
+    def in_any_order(self, values: Any, cause: str) -> Any:
+        """Values whose order is not defined: as they are, or the last one first, so that sums round alike."""
+        if values.size > 1 and np.any(values != values.reshape(-1)[0]):
+            self.met[cause] = None
+        return np.flip(values) if self.other else values
+
 
 # --- floats -------------------------------------------------------------------------------
 
@@ -145,7 +151,7 @@ def _towards_zero(values: Any, kind: Type) -> Any:
     return from_bits((bits - further.astype(bits.dtype)).astype(bits.dtype), kind)
 
 
-def _fma(x: Any, y: Any, z: Any, kind: Type) -> Any:
+def fused(x: Any, y: Any, z: Any, kind: Type) -> Any:
     """x * y + z, rounded once."""
     if kind.element == "f64":
         return _exact_fma(x, y, z)
@@ -167,7 +173,10 @@ def _exact_fma(x: Any, y: Any, z: Any) -> Any:
     if not (np.isfinite(x) and np.isfinite(y) and np.isfinite(z)):
         return x * y + z
     exact = Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z))
-    return x * y + z if exact == 0 else float(exact)
+    try:
+        return x * y + z if exact == 0 else float(exact)
+    except OverflowError:
+        return np.inf if exact > 0 else -np.inf
 
 
 # --- integers -----------------------------------------------------------------------------
@@ -233,13 +242,16 @@ def _to_integer(poison: Poison, kind: Type, without_sign: bool) -> Function:
     return convert
 
 
-def _high_product(x: Any, y: Any) -> Any:
-    one, other = unsigned(x), unsigned(y)
+def high_product(x: Any, y: Any, *, with_sign: bool = False) -> Any:
+    """The upper half of the bits of products."""
+    see = signed if with_sign else unsigned
+    one, other = see(x), see(y)
     bits = one.dtype.itemsize * 8
     if bits == 64:
-        made = np.vectorize(lambda a, b: (int(a) * int(b)) >> 64, otypes=[np.uint64])(one, other)
+        made = np.vectorize(lambda a, b: (int(a) * int(b)) >> 64, otypes=[one.dtype])(one, other)
     else:
-        made = (one.astype(np.uint64) * other.astype(np.uint64)) >> np.uint64(bits)
+        wide = np.int64 if with_sign else np.uint64
+        made = (one.astype(wide) * other.astype(wide)) >> wide(bits)
     return made.astype(one.dtype).view(np.asarray(x).dtype)
 
 
@@ -308,11 +320,11 @@ def elementwise(op: Operation, poison: Poison) -> Function | None:
     if name == "select":
         return np.where
     if name == "fma":
-        return lambda x, y, z: _fma(x, y, z, kind)
+        return lambda x, y, z: fused(x, y, z, kind)
     if name == "erf":
         return _erf
     if name == "mulhiui":
-        return _high_product
+        return high_product
     if name == "clampf":
         least, most = (np.fmax, np.fmin) if "= none" in op.text else (np.maximum, np.minimum)
         return lambda x, low, high: most(least(x, low), high)

@@ -130,6 +130,20 @@ def needed(function: Function, others: Mapping[str, Function]) -> set[str]:
     return found
 
 
+def only_reduced(function: Function) -> set[str]:
+    """The names of reshaped tensors that nothing but reductions use, whose result does not depend on their order.
+
+    Those of `tl.sum(x)`: a reduction over all axes. If another operand of it keeps its order, the order matters.
+    """
+    every = list(_operations(function.blocks))
+    reshaped = {one for op in every if op.name == "tt.reshape" for one in op.results}
+    reshaped.difference_update(one for op in every if op.name != "tt.reshape" for one in op.results)  # by the same name
+    for op in every:
+        if op.name != "tt.reduce" or not reshaped.issuperset(op.operands):
+            reshaped.difference_update(op.operands, *(given for _, given in op.places))
+    return reshaped
+
+
 def callee(op: Operation) -> str:
     """The name of the function that an operation calls. Raises NotRead."""
     match = re.match(r'\s*@("[^"]*"|[^(]+)\(', op.text)

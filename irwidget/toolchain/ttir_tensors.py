@@ -26,13 +26,17 @@ def on_tensors(op: Operation, poison: Poison) -> Function | None:
         case "tt.expand_dims":
             axis = number(op, "axis")
             return lambda x: np.expand_dims(x, axis)
+        case "tt.reshape" if " allow_reorder" in op.text:
+            return lambda x: poison.in_any_order(x, "tl.view or can_reorder, which keep no order of elements").reshape(
+                shape
+            )
         case "tt.reshape":
             return lambda x: x.reshape(shape)
         case "tt.trans":
             order = numbers(op, "order")
             return lambda x: np.transpose(x, order)
         case "tt.cat":
-            return lambda x, y: np.concatenate([x, y])
+            return lambda x, y: poison.in_any_order(np.concatenate([x, y]), "tl.cat, which keeps no order of elements")
         case "tt.join":
             return lambda x, y: np.stack([x, y], axis=-1)
         case "tt.split":

@@ -152,6 +152,62 @@ def test_floats_compare_round_and_propagate_as_compiled():
 
 
 @triton.jit
+def sums_and_differences(a, b):
+    return a + b, a - b
+
+
+@triton.jit
+def doubles(a, b):
+    return a * 2, b * 2
+
+
+@triton.jit
+def in_an_order(x, out, WHAT: tl.constexpr):
+    i, j = tl.arange(0, 4)[:, None], tl.arange(0, 4)[None, :]
+    a = tl.load(x + i * 4 + j)
+    if WHAT == "view":
+        tl.store(out + tl.arange(0, 16), tl.view(a, (16,)))
+    elif WHAT == "cat":
+        tl.store(out + tl.arange(0, 8), tl.cat(tl.sum(a, 0), tl.sum(a, 1), can_reorder=True))
+    elif WHAT == "pairs":
+        tl.store(out + i * 4 + j, tl.map_elementwise(sums_and_differences, a, pack=2)[0])
+    elif WHAT == "matched":  # each element of one with that of the other
+        tl.store(out, tl.sum(tl.view(a, (16,)) * (tl.arange(0, 16) + 1), 0))
+    elif WHAT == "same":
+        tl.store(out + tl.arange(0, 16), tl.view(tl.full((4, 4), 3.0, tl.float32), (16,)))
+    elif WHAT == "alike":
+        tl.store(out + i * 4 + j, tl.map_elementwise(doubles, a, pack=2)[0])
+    else:
+        tl.store(out, tl.sum(a))
+        tl.store(out + 1, tl.sum(tl.view(a, (2, 8))))
+        tl.store(out + 2, tl.max(a))
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("view", "tl.view or can_reorder"),
+        ("matched", "tl.view or can_reorder"),
+        ("cat", "tl.cat"),
+        ("pairs", "tl.map_elementwise of several elements"),
+        ("same", ""),
+        ("alike", ""),
+        ("sums", ""),
+    ],
+)
+def test_an_order_that_is_not_defined_is_said_where_what_is_written_depends_on_it(what, said):
+    x = torch.arange(16).reshape(4, 4) / 3
+    values, notes = written(in_an_order, x, like=torch.zeros(16), WHAT=what)
+    assert [f"in_an_order computes with {said}" in one for one in notes] == ([True] if said else [])
+    if what == "alike":
+        assert values == (x * 2).reshape(-1).tolist()
+    if what == "sums":
+        assert values[:3] == pytest.approx([40, 40, 5])
+        x[1, 1] = float("nan")
+        assert written(in_an_order, x, like=torch.zeros(16), WHAT=what)[1] == []
+
+
+@triton.jit
 def without_a_value(x, out, n, WHAT: tl.constexpr, EVERYWHERE: tl.constexpr):
     i = tl.arange(0, 4)
     a = tl.load(x + i)
@@ -516,8 +572,8 @@ def test_every_narrow_float_survives_and_is_what_is_nearest(element):
         ("__nv_frsqrt_rn", 4, 0.5),
         ("__ocml_log1p_f32", 1, 0.69314718),
         ("__triton_hip_fast_expf", 0, 1),
-        ("__nv_fadd_rz", 1, None),
-        ("__nv_sinpif", 1, None),
+        ("__nv_sinpif", 1.25, -0.70710678),
+        ("__nv_rcp64h", 1, None),
     ],
 )
 def test_functions_of_libraries_are_known_by_name(symbol, of, expected):

@@ -68,7 +68,7 @@ def through_address(addresses):
 
 @triton.jit
 def by_libdevice(x, out):
-    tl.store(out, tl.extra.cuda.libdevice.sinpi(tl.load(x)))
+    tl.store(out, tl.extra.cuda.libdevice.rcp64h(tl.load(x).to(tl.float64)))
 
 
 @triton.jit
@@ -258,7 +258,7 @@ def _empty(n):
         ),
         (
             lambda: by_libdevice[(1,)](x := torch.zeros(1, device="cuda"), x) and x.tolist(),
-            "nv_sinpif is not executed: a library's for a GPU",
+            "nv_rcp64h is not executed: a library's for a GPU",
         ),
         (_measured, "a launch that a benchmark measures"),
         (_captured, "a CUDA graph"),
