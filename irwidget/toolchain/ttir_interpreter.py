@@ -400,7 +400,9 @@ class _Compiled:
 
         def combine(places: Places, *sides: Sequence[Any], whole: bool = False) -> list[Any]:
             given = [value for side in sides for value in side]
-            shape = np.broadcast_shapes(*(value.shape for value in given))
+            shape = given[0].shape
+            if any(value.shape != shape for value in given):
+                shape = np.broadcast_shapes(*(value.shape for value in given))
             try:
                 return [one if one.shape == shape else np.broadcast_to(one, shape) for one in at_once(places, given)]
             except _NotAtOnce:
@@ -419,11 +421,11 @@ class _Compiled:
         def reduce(places: Places) -> None:
             values = [np.moveaxis(places[one], axis, 0) for one in given]
             while (count := len(values[0])) > 1:
-                left = [value[0 : count - count % 2 : 2] for value in values]
-                right = [value[1::2] for value in values]
-                rest = [value[count - count % 2 :] for value in values]
-                made = combine(places, left, right)
-                values = [np.concatenate([one, other]) for one, other in zip(made, rest, strict=True)]
+                even = count - count % 2
+                made = combine(places, [value[:even:2] for value in values], [value[1::2] for value in values])
+                if even < count:
+                    made = [np.concatenate([one, other[even:]]) for one, other in zip(made, values, strict=True)]
+                values = made
             for place, value in zip(results, values, strict=True):
                 places[place] = value[0]
 

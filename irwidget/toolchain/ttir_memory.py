@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -70,6 +71,8 @@ class Memory:
         if self._watch is not None:
             flat = self._watch.placed(flat)
             self._watch.read(flat, kind.width)
+        if inside is ...:
+            return from_bits(self._read(flat, kind), kind)
         bits = np.zeros(pointers.shape, dtype=kind.bits_dtype)
         bits[inside] = self._read(flat, kind)
         values = from_bits(bits, kind)
@@ -111,17 +114,29 @@ class Memory:
     def _chosen(pointers: Any, mask: Any) -> tuple[Any, Any]:
         """An array, and the index of its elements that a mask leaves."""
         pointers = np.asarray(pointers)
-        return pointers, ... if mask is None else np.broadcast_to(mask, pointers.shape)
+        return pointers, ... if mask is None or mask.all() else np.broadcast_to(mask, pointers.shape)
 
     def _read(self, flat: Any, kind: Type) -> Any:
-        everywhere = np.ones(flat.shape, dtype=bool)
-        return self._native.load(flat, everywhere, np.zeros(flat.shape, dtype=kind.bits_dtype), kind.bits_dtype)
+        everywhere, otherwise = _everywhere(flat.shape), _nothing(flat.shape, kind.bits_dtype)
+        return self._native.load(flat, everywhere, otherwise, kind.bits_dtype)
 
     def _write(self, flat: Any, values: Any, kind: Type) -> None:
         bits = np.ascontiguousarray(to_bits(np.asarray(values).astype(kind.dtype), kind))
         if self.compared:
             self.changes += not np.array_equal(to_bits(from_bits(self._read(flat, kind), kind), kind), bits)
-        self._native.store(np.ascontiguousarray(flat), bits, np.ones(flat.shape, dtype=bool))
+        self._native.store(np.ascontiguousarray(flat), bits, _everywhere(flat.shape))
+
+
+@lru_cache(64)
+def _everywhere(shape: tuple[int, ...]) -> Any:
+    """A mask that is true. Nobody writes into it."""
+    return np.ones(shape, dtype=bool)
+
+
+@lru_cache(64)
+def _nothing(shape: tuple[int, ...], dtype: Any) -> Any:
+    """Zeros. Nobody writes into them."""
+    return np.zeros(shape, dtype=dtype)
 
 
 _CHANGES: dict[str, Function] = {
