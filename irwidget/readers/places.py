@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 
+from irwidget.readers import pretty
 from irwidget.toolchain import debug_lines, locations
 from irwidget.trace import Location, lines_of
 
@@ -20,14 +21,19 @@ _MOST_FRAMES = 40
 
 def placed(language: str, text: str) -> tuple[str, tuple[Location | None, ...]]:
     """The text to show, and for each of its lines the user's line that it came from; none where it names none."""
-    if language == "mlir" and "loc(" in text and max(map(len, text.split("\n"))) < _TOO_LONG:
+    if language == "mlir" and max(map(len, text.split("\n"))) < _TOO_LONG and (usual := _usual(text)):
         try:
-            return locations.strip(text)
+            return locations.strip(usual)
         except (RecursionError, ValueError):  # aliases that name one another, numbers of thousands of digits
             return text, ()
     sign, found = _NAMED.get(language, ("", None))
     places = found(text) if found and sign in text else debug_lines.lines(language, text)
     return text, places if any(places) else ()
+
+
+def _usual(text: str) -> str:
+    """The text with its locations as `loc(...)`; nothing where it has none."""
+    return text if "loc(" in text else pretty.spelt_out(text) if pretty.is_pretty(text) else ""
 
 
 def _hlo(text: str) -> tuple[Location | None, ...]:

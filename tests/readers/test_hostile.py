@@ -137,6 +137,7 @@ def test_two_processes_in_one_log():
         "*** IR \n" * 200_000,
         BANNER.format("A (a)") + "module {\n" + "  a loc((((" * 50_000 + "\n}\n",
         BANNER.format("A (a)") + "%" + " = " * 500_000 + "\n",
+        BANNER.format("A (a)") + "module {\n" + ("x" + " at a:1:2" * 5_000 + " \n") * 20 + "} [unknown]\n",
         "HloModule x\n" + "metadata={" * 200_000,
         'V0101 1:1 1 a.py:1] {"dynamo_output_graph": {}}\n\tx\n' + "hello\n" * 150_000,
         '{"event_type": "compilation", "a":' + "[" * 500_000,
