@@ -339,6 +339,12 @@ def test_diagnostics_that_did_not_stop_it_are_there(shown, trace):
     assert page.view.get_by_text("folded a constant of 3 MB").is_visible()
 
 
+def test_a_verdict_is_said_once(shown):
+    page = shown(irwidget.lower(torch.nn.ReLU(), torch.ones(2), to="linalg_on_tensors_mlir", check=True).trace)
+    page.view.get_by_text("equal to eager PyTorch").first.wait_for()
+    assert page.view.get_by_text("1 diagnostic").count() == 0
+
+
 def test_source_and_ir_are_linked_both_ways(shown, trace):
     page = shown(trace)
     page.choose(1)
