@@ -143,6 +143,8 @@ describe("what a pass did", () => {
 
   it("is said in a sentence of what there is more and less of", () => {
     expect(said(["  a.x", "  a.x", "  b.y"], ["  b.y", "  b.y", "  c.z"])).toBe("removed 2 a.x; added 1 b.y, 1 c.z");
+    const many = ["  a.a", "  a.b", "  a.c", "  a.d", "  a.e", "  a.e", "  a.e"];
+    expect(said(many, ["  b.y"])).toBe("removed 3 a.e, 1 a.a, 1 a.b and 2 ops of 2 other kinds; added 1 b.y");
     expect(said(["  a.x"], ["  a.x"])).toBe("");
     expect(said(["  a.x", "  scf.yield"], ["  a.x"])).toBe("");
   });

@@ -3,7 +3,7 @@
 import type { Analysis } from "../analysis";
 import type { Extent, Hunk } from "../diff";
 import type { Stage } from "../dumps";
-import { thousands } from "../dom";
+import { plural, thousands } from "../dom";
 
 export type ChangeKind = "added" | "removed" | "changed" | "moved";
 
@@ -223,7 +223,7 @@ export function sentence(analysis: Analysis, { left, right, parts }: Compared): 
     const named = kinds.slice(0, shown).map(([op, more]) => `${thousands(Math.abs(more))} ${op}`);
     const others = kinds.slice(shown);
     const more = others.reduce((sum, [, more]) => sum + Math.abs(more), 0);
-    const rest = more > 0 ? ` and ${thousands(more)} of ${others.length} other kinds` : "";
+    const rest = more > 0 ? ` and ${plural(more, "op")} of ${others.length} other kinds` : "";
     said.push(`${word} ${named.join(", ")}${rest}`);
   }
   return said.join("; ");
