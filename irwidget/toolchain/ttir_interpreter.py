@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from irwidget.toolchain.ttir_assembly import assembly
 from irwidget.toolchain.ttir_library import library_function
 from irwidget.toolchain.ttir_memory import Descriptor, Memory, Watch, in_memory
 from irwidget.toolchain.ttir_numbers import Poison, constant, elementwise, from_bits, rounded, to_bits
@@ -289,7 +290,8 @@ class _Compiled:
             case "llvm.intr.assume":
                 return _assuming
             case _:
-                return _refused(op)
+                unused = self._needed.isdisjoint(op.results)
+                return _refused(op, Poison() if unused else kernel.poison)
 
     def _poison(self, op: Operation) -> Step | None:
         (place,), kind, poison = self._new(op.results), op.made[0], self._kernel.poison
@@ -553,13 +555,13 @@ def _assuming(condition: Any) -> None:
         raise NotImplementedError("what tl.assume says is not so")
 
 
-def _refused(op: Operation) -> Callable[..., Any]:
+def _refused(op: Operation, poison: Poison) -> Callable[..., Any]:
     """What raises NotImplementedError where an operation would be executed that nothing here executes."""
-    quoted = re.findall(r'"((?:[^"\\]|\\.)*)"', op.text)
     if op.name == "tt.elementwise_inline_asm":
-        if quoted and quoted[0].startswith("griddepcontrol."):  # launches are executed one after the other
-            return lambda: np.array(0, dtype=np.int32)
-        return _refusing("inline assembly is not executed")
+        try:
+            return assembly(op, poison)
+        except NotImplementedError as error:
+            return _refusing(str(error))
     if op.name == "tt.extern_elementwise":
         symbol = re.search(r'symbol = "([^"]*)"', op.text)
         name = symbol[1] if symbol else op.name
