@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from irwidget.toolchain.ttir_numbers import from_bits, fused, high_product, rounded, to_bits
+from irwidget.toolchain.ttir_numbers import extreme, from_bits, fused, high_product, rounded, to_bits
 from irwidget.toolchain.ttir_program import Type
 from irwidget.toolchain.ttir_rounding import to_whole
 
@@ -122,7 +122,7 @@ def _floats(plain: str, how: Sequence[str], kind: Type, *given: Any) -> Any:
     if "ftz" in how:
         given = tuple(_flushed(one) for one in given)
     if plain in ("min", "max"):
-        made = _extreme(plain == "max", "NaN" in how, *given)
+        made = extreme(given[0], given[1], most=plain == "max", with_nan="NaN" in how)
     elif plain in _OF_FLOATS and len(given) == 2:
         made = rounded(_OF_FLOATS[plain](*given), kind)
     elif plain in _APPROXIMATE and len(given) == 1:
@@ -139,14 +139,6 @@ def _floats(plain: str, how: Sequence[str], kind: Type, *given: Any) -> Any:
 def _flushed(x: Any) -> Any:
     """float32 without numbers that are too small for a full fraction."""
     return np.where(np.abs(x) < np.finfo(np.float32).tiny, np.copysign(0, x), x).astype(x.dtype)
-
-
-def _extreme(most: bool, with_nan: bool, x: Any, y: Any) -> Any:
-    """The larger or smaller one; -0 is less than 0."""
-    choose = (np.maximum if with_nan else np.fmax) if most else (np.minimum if with_nan else np.fmin)
-    first = (np.signbit(x) != np.signbit(y)) & (x == y)
-    zero = np.array(0.0 if most else -0.0, dtype=x.dtype)
-    return np.where(first, zero, choose(x, y))
 
 
 def _numbers(bits: Any, kind: str) -> Any:

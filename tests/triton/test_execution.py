@@ -152,6 +152,26 @@ def test_floats_compare_round_and_propagate_as_compiled():
 
 
 @triton.jit
+def of_zeros(x, y, out, n: tl.constexpr):
+    i = tl.arange(0, n)
+    a, b = tl.load(x + i), tl.load(y + i)
+    tl.store(out + i, tl.maximum(a, b))
+    tl.store(out + n + i, tl.minimum(a, b))
+    tl.store(out + 2 * n + i, tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL))
+    tl.store(out + 3 * n + i, tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL))
+    tl.store(out + 4 * n + i, tl.clamp(a, 0.0, 1.0))
+    tl.store(out + 5 * n + i, tl.max(a, 0))
+    tl.store(out + 6 * n + i, tl.min(a, 0))
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_a_negative_zero_is_less_than_zero(kind):
+    x, y = torch.tensor([0.0, -0.0] * 8, dtype=kind), torch.tensor([-0.0, 0.0] * 8, dtype=kind)
+    values, _ = written(of_zeros, x, y, like=torch.zeros(7, 16, dtype=kind), n=16)
+    assert [{float(np.copysign(1, one)) for one in row} for row in values] == [{1}, {-1}, {1}, {-1}, {1}, {1}, {-1}]
+
+
+@triton.jit
 def sums_and_differences(a, b):
     return a + b, a - b
 
