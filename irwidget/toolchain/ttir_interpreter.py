@@ -416,18 +416,28 @@ class _Compiled:
 
     def _reduce(self, op: Operation) -> Step:
         given, results, axis = self._many(op.operands), self._new(op.results), number(op, "axis")
-        combine = self._combining(op)
+        combine, poison = self._combining(op), self._kernel.poison
+        whole = [at for at, kind in enumerate(op.made) if kind.is_integer and not _in_any_order(op)]
 
-        def reduce(places: Places) -> None:
-            values = [np.moveaxis(places[one], axis, 0) for one in given]
+        def folded(places: Places, values: list[Any]) -> list[Any]:
             while (count := len(values[0])) > 1:
                 left = [value[0 : count - count % 2 : 2] for value in values]
                 right = [value[1::2] for value in values]
                 rest = [value[count - count % 2 :] for value in values]
                 made = combine(places, left, right)
                 values = [np.concatenate([one, other]) for one, other in zip(made, rest, strict=True)]
-            for place, value in zip(results, values, strict=True):
-                places[place] = value[0]
+            return [value[0] for value in values]
+
+        def reduce(places: Places) -> None:
+            values = [np.moveaxis(places[one], axis, 0) for one in given]
+            made = folded(places, values)
+            if whole:  # an index, say, of one of several largest elements: the layout decides
+                back = folded(places, [value[::-1] for value in values])
+                if any(not np.array_equal(made[at], back[at]) for at in whole):
+                    poison.met["a reduction whose result depends on the order of elements"] = None
+                    made = back if poison.other else made
+            for place, value in zip(results, made, strict=True):
+                places[place] = value
 
         return reduce
 
@@ -516,6 +526,15 @@ class _Compiled:
 
 _LOOKED_AT = 64
 """Of how many turns of a loop one is looked at: whether there is an end of it. A power of two."""
+
+
+_COMMUTATIVE = frozenset(f"arith.{name}" for name in "addi muli andi ori xori maxsi minsi maxui minui".split())
+
+
+def _in_any_order(op: Operation) -> bool:
+    """Whether a reduction combines integers by one operation for which their order does not matter."""
+    (block,) = op.regions[0]
+    return len(block.operations) == 2 and block.operations[0].name in _COMMUTATIVE
 
 
 def _bits(values: list[Any]) -> list[Any]:

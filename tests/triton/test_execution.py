@@ -152,6 +152,28 @@ def test_floats_compare_round_and_propagate_as_compiled():
 
 
 @triton.jit
+def of_indices(x, out, LEFT: tl.constexpr):
+    a = tl.load(x + tl.arange(0, 8))
+    tl.store(out, tl.argmax(a, 0, tie_break_left=LEFT))
+    tl.store(out + 1, tl.argmin(a, 0, tie_break_left=LEFT))
+
+
+@pytest.mark.parametrize(
+    ("x", "left", "expected"),
+    [
+        ([1.0, 5, 5, 0, 5, 0, 1, 2], True, [1, 3]),
+        ([1.0, 5, 4, 0, 3, 0.5, 1, 2], False, [1, 3]),
+        ([1.0, 5, 5, 0, 5, 0, 1, 2], False, None),
+        ([1.0, 5, 4, 0, 3, 0.5, 1, float("nan")], True, None),
+    ],
+)
+def test_which_of_equal_elements_is_found_is_said_where_the_layout_decides(x, left, expected):
+    values, notes = written(of_indices, torch.tensor(x), like=torch.zeros(2, dtype=torch.int32), LEFT=left)
+    assert ["whose result depends on the order of elements" in one for one in notes] == ([] if expected else [True])
+    assert expected is None or values == expected
+
+
+@triton.jit
 def of_zeros(x, y, out, n: tl.constexpr):
     i = tl.arange(0, n)
     a, b = tl.load(x + i), tl.load(y + i)
