@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from irwidget.toolchain.ttir_assembly import assembly
 from irwidget.toolchain.ttir_library import library_function
 from irwidget.toolchain.ttir_memory import Descriptor, Memory, Watch, in_memory
 from irwidget.toolchain.ttir_numbers import Poison, constant, elementwise, from_bits, rounded, to_bits
@@ -289,7 +290,8 @@ class _Compiled:
             case "llvm.intr.assume":
                 return _assuming
             case _:
-                return _refused(op)
+                unused = self._needed.isdisjoint(op.results)
+                return _refused(op, Poison() if unused else kernel.poison)
 
     def _poison(self, op: Operation) -> Step | None:
         (place,), kind, poison = self._new(op.results), op.made[0], self._kernel.poison
@@ -416,18 +418,28 @@ class _Compiled:
 
     def _reduce(self, op: Operation) -> Step:
         given, results, axis = self._many(op.operands), self._new(op.results), number(op, "axis")
-        combine = self._combining(op)
+        combine, poison = self._combining(op), self._kernel.poison
+        whole = [at for at, kind in enumerate(op.made) if kind.is_integer and not _in_any_order(op)]
 
-        def reduce(places: Places) -> None:
-            values = [np.moveaxis(places[one], axis, 0) for one in given]
+        def folded(places: Places, values: list[Any]) -> list[Any]:
             while (count := len(values[0])) > 1:
                 even = count - count % 2
                 made = combine(places, [value[:even:2] for value in values], [value[1::2] for value in values])
                 if even < count:
                     made = [np.concatenate([one, other[even:]]) for one, other in zip(made, values, strict=True)]
                 values = made
-            for place, value in zip(results, values, strict=True):
-                places[place] = value[0]
+            return [value[0] for value in values]
+
+        def reduce(places: Places) -> None:
+            values = [np.moveaxis(places[one], axis, 0) for one in given]
+            made = folded(places, values)
+            if whole:  # an index, say, of one of several largest elements: the layout decides
+                back = folded(places, [value[::-1] for value in values])
+                if any(not np.array_equal(made[at], back[at]) for at in whole):
+                    poison.met["a reduction whose result depends on the order of elements"] = None
+                    made = back if poison.other else made
+            for place, value in zip(results, made, strict=True):
+                places[place] = value
 
         return reduce
 
@@ -518,6 +530,15 @@ _LOOKED_AT = 64
 """Of how many turns of a loop one is looked at: whether there is an end of it. A power of two."""
 
 
+_COMMUTATIVE = frozenset(f"arith.{name}" for name in "addi muli andi ori xori maxsi minsi maxui minui".split())
+
+
+def _in_any_order(op: Operation) -> bool:
+    """Whether a reduction combines integers by one operation for which their order does not matter."""
+    (block,) = op.regions[0]
+    return len(block.operations) == 2 and block.operations[0].name in _COMMUTATIVE
+
+
 def _bits(values: list[Any]) -> list[Any]:
     """What two lists have in common only where no operation tells them apart."""
     return [one.tobytes() if isinstance(one, np.ndarray | np.generic) else one for one in values]
@@ -555,13 +576,13 @@ def _assuming(condition: Any) -> None:
         raise NotImplementedError("what tl.assume says is not so")
 
 
-def _refused(op: Operation) -> Callable[..., Any]:
+def _refused(op: Operation, poison: Poison) -> Callable[..., Any]:
     """What raises NotImplementedError where an operation would be executed that nothing here executes."""
-    quoted = re.findall(r'"((?:[^"\\]|\\.)*)"', op.text)
     if op.name == "tt.elementwise_inline_asm":
-        if quoted and quoted[0].startswith("griddepcontrol."):  # launches are executed one after the other
-            return lambda: np.array(0, dtype=np.int32)
-        return _refusing("inline assembly is not executed")
+        try:
+            return assembly(op, poison)
+        except NotImplementedError as error:
+            return _refusing(str(error))
     if op.name == "tt.extern_elementwise":
         symbol = re.search(r'symbol = "([^"]*)"', op.text)
         name = symbol[1] if symbol else op.name

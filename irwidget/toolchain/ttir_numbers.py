@@ -151,6 +151,17 @@ def _towards_zero(values: Any, kind: Type) -> Any:
     return from_bits((bits - further.astype(bits.dtype)).astype(bits.dtype), kind)
 
 
+def extreme(x: Any, y: Any, *, most: bool, with_nan: bool) -> Any:
+    """The larger or the smaller one; -0 is less than 0, of which NumPy takes either."""
+    choose = (np.maximum if with_nan else np.fmax) if most else (np.minimum if with_nan else np.fmin)
+    made = choose(x, y)
+    zeros = (x == 0) & (y == 0)
+    if not np.any(zeros):
+        return made
+    negative = (np.signbit(x) & np.signbit(y)) if most else (np.signbit(x) | np.signbit(y))
+    return np.where(zeros, np.where(negative, np.array(-0.0, made.dtype), np.array(0.0, made.dtype)), made)
+
+
 def fused(x: Any, y: Any, z: Any, kind: Type) -> Any:
     """x * y + z, rounded once."""
     if kind.element == "f64":
@@ -273,10 +284,10 @@ _FLOATS: dict[str, Function] = {
     "divf": np.divide,
     "remf": np.fmod,
     "negf": np.negative,
-    "maximumf": np.maximum,
-    "minimumf": np.minimum,
-    "maxnumf": np.fmax,
-    "minnumf": np.fmin,
+    "maximumf": functools.partial(extreme, most=True, with_nan=True),
+    "minimumf": functools.partial(extreme, most=False, with_nan=True),
+    "maxnumf": functools.partial(extreme, most=True, with_nan=False),
+    "minnumf": functools.partial(extreme, most=False, with_nan=False),
     "precise_divf": np.divide,
     "precise_sqrt": np.sqrt,
     "absf": np.abs,
@@ -326,8 +337,10 @@ def elementwise(op: Operation, poison: Poison) -> Function | None:
     if name == "mulhiui":
         return high_product
     if name == "clampf":
-        least, most = (np.fmax, np.fmin) if "= none" in op.text else (np.maximum, np.minimum)
-        return lambda x, low, high: most(least(x, low), high)
+        with_nan = "= none" not in op.text
+        return lambda x, low, high: extreme(
+            extreme(x, low, most=True, with_nan=with_nan), high, most=False, with_nan=with_nan
+        )
     if home != "tt":
         raise NotRead(f"{op.name} is not executed")
     return None

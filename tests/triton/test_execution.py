@@ -152,6 +152,48 @@ def test_floats_compare_round_and_propagate_as_compiled():
 
 
 @triton.jit
+def of_indices(x, out, LEFT: tl.constexpr):
+    a = tl.load(x + tl.arange(0, 8))
+    tl.store(out, tl.argmax(a, 0, tie_break_left=LEFT))
+    tl.store(out + 1, tl.argmin(a, 0, tie_break_left=LEFT))
+
+
+@pytest.mark.parametrize(
+    ("x", "left", "expected"),
+    [
+        ([1.0, 5, 5, 0, 5, 0, 1, 2], True, [1, 3]),
+        ([1.0, 5, 4, 0, 3, 0.5, 1, 2], False, [1, 3]),
+        ([1.0, 5, 5, 0, 5, 0, 1, 2], False, None),
+        ([1.0, 5, 4, 0, 3, 0.5, 1, float("nan")], True, None),
+    ],
+)
+def test_which_of_equal_elements_is_found_is_said_where_the_layout_decides(x, left, expected):
+    values, notes = written(of_indices, torch.tensor(x), like=torch.zeros(2, dtype=torch.int32), LEFT=left)
+    assert ["whose result depends on the order of elements" in one for one in notes] == ([] if expected else [True])
+    assert expected is None or values == expected
+
+
+@triton.jit
+def of_zeros(x, y, out, n: tl.constexpr):
+    i = tl.arange(0, n)
+    a, b = tl.load(x + i), tl.load(y + i)
+    tl.store(out + i, tl.maximum(a, b))
+    tl.store(out + n + i, tl.minimum(a, b))
+    tl.store(out + 2 * n + i, tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL))
+    tl.store(out + 3 * n + i, tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL))
+    tl.store(out + 4 * n + i, tl.clamp(a, 0.0, 1.0))
+    tl.store(out + 5 * n + i, tl.max(a, 0))
+    tl.store(out + 6 * n + i, tl.min(a, 0))
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_a_negative_zero_is_less_than_zero(kind):
+    x, y = torch.tensor([0.0, -0.0] * 8, dtype=kind), torch.tensor([-0.0, 0.0] * 8, dtype=kind)
+    values, _ = written(of_zeros, x, y, like=torch.zeros(7, 16, dtype=kind), n=16)
+    assert [{float(np.copysign(1, one)) for one in row} for row in values] == [{1}, {-1}, {1}, {-1}, {1}, {1}, {-1}]
+
+
+@triton.jit
 def sums_and_differences(a, b):
     return a + b, a - b
 
