@@ -23,7 +23,8 @@ from typing import Any
 
 from irwidget.errors import ToolError, UsageError, near
 from irwidget.toolchain import lock, processes
-from irwidget.toolchains.spec import Spec, normal, parse
+from irwidget.toolchains import pip_settings
+from irwidget.toolchains.spec import Release, Spec, normal, parse
 
 WHERE = "IRWIDGET_TOOLCHAINS"
 """Environment variable: the folder of cached environments."""
@@ -257,6 +258,18 @@ def _pip(spec: Spec, into: Path) -> None:
         if process.returncode:
             log.seek(0)
             raise ToolError(_refused(spec, log.read().decode(errors="replace"), " ".join(command[2:])), tool="pip")
+    lacking = [str(one) for one in spec.releases if not _is_in(one, into)]
+    if lacking:  # with some settings pip does something else, and says that it was done
+        cause = pip_settings.blamed("installed nothing")
+        raise ToolError(
+            f"{', '.join(lacking)} is not installed: pip has ended well and installed nothing of it into its folder. "
+            + (cause or f"`{' '.join(command[2:])}` shows more"),
+            tool="pip",
+        )
+
+
+def _is_in(release: Release, folder: Path) -> bool:
+    return lock.in_folder(release.package, str(folder)) is not None
 
 
 def _refused(spec: Spec, said: str, command: str) -> str:
@@ -266,9 +279,11 @@ def _refused(spec: Spec, said: str, command: str) -> str:
         (line.partition("(from versions: ")[2].partition(")")[0] for line in told if "from versions" in line), ""
     )
     versions = [version for version in known.split(", ") if version and version != "none"]
+    cause = pip_settings.blamed(said)
     if versions:
         last = ", ".join(versions[-8:])
-        return f"pip has no {spec} for this machine and Python {_python()}. The last that it has: {last}"
+        told_last = f"pip has no {spec} for this machine and Python {_python()}. The last that it has: {last}"
+        return f"{told_last}. {cause}" if cause else told_last
     offline = any(word in said for word in ("NewConnectionError", "Temporary failure", "Connection", "ProxyError"))
     if "No module named pip" in said:
         return f"This Python has no pip, which would install {spec}: python -m ensurepip, or toolchain=PATH"
@@ -277,8 +292,9 @@ def _refused(spec: Spec, said: str, command: str) -> str:
         if offline or "from versions: none" in said
         else "pip failed"
     )
+    more = cause or f"With a network, `{command}` shows more"
     return (
-        f"{spec} is not installed: {reason} ({'; '.join(told)[:600]}). With a network, `{command}` shows more; "
+        f"{spec} is not installed: {reason} ({'; '.join(told)[:600]}). {more}; "
         "an environment that has it can be named by its path"
     )
 
