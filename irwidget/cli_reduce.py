@@ -25,9 +25,12 @@ def reduce(words: list[str]) -> None:
     parsed = arguments.parse(rest, "irwidget reduce", objects=True)
     path = files.one(parsed.names, "irwidget reduce")
     python = path.suffix == ".py" or parsed.source == "python"
+    if not python and parsed.to == "raw_ir":  # which a file of IR is
+        parsed.to = None
     if python != bool(parsed.to) or not (python or parsed.pipeline):
         raise UsageError(
-            "irwidget reduce takes a file of IR and the --pipeline that fails on it, or a Python file and --to TYPE"
+            "irwidget reduce takes a file of IR and the --pipeline that fails on it, without --to, or a Python file "
+            "and --to TYPE"
         )
     if parsed.json and parsed.output == "-":
         raise UsageError("--json and -o - print both: leave one of them out, or write the IR to a file")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import os
 import pickle
 import signal
 import threading
@@ -58,8 +57,7 @@ def _answered(work: Work | Questions, tell: Callable[[Message], None]) -> Answer
             if isinstance(work, Questions):
                 tell(Ready())
                 return Answer(b"", layouts=tuple(triton_layouts.ask(work.asked) if work.asked else ()))
-            (obj, inputs, options), to = work.parcel.opened(), work.to
-            os.environ.update(locations.of_toolchain(work.folders))
+            (obj, inputs, options), to = work.parcel.opened(locations.of_toolchain(work.folders)), work.to
             tell(Ready())
             made: Any = lower(
                 obj,

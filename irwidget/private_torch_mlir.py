@@ -7,36 +7,149 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import importlib
+import importlib.machinery
+import importlib.util
+import inspect
+import mmap
 import re
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from irwidget.errors import UnsupportedError
+
 if TYPE_CHECKING:
     from irwidget.trace import Location as Place
+
+_MLIR = {
+    "ir": ("Context", "Location", "MLIRError", "Module", "Operation", "SymbolTable"),
+    "passmanager": ("PassManager",),
+    "dialects.torch": ("register_dialect",),
+}
+_IMPORTER = {
+    "extras.fx_importer": (
+        "FxImporter.import_frozen_program",
+        "ContextCache.get_node_location",
+        "GraphNodeImporter._import_argument",
+        "GraphNodeImporter._import_list_argument",
+        "GraphNodeImporter._import_literal",
+        "GraphNodeImporter.bind_node_value",
+        "RefTracker",
+        "TORCH_DTYPE_TO_INT",
+        "TORCH_DTYPE_TO_NPY_TYPE",
+        "create_mlir_tensor_type",
+    ),
+    "extras.fx_decomp_util": ("get_decomposition_table",),
+}
+"""What irwidget calls, by module; without it there is nothing to be done. `missing` tells."""
+_IMPORTER_ARGUMENTS = ("context", "py_attr_tracker", "graph_node_importer_cls")
+_BUILD = re.compile(rb"(\d+\.\d+\.\d+git) ([0-9a-f]{40})\0")
 
 
 @cache
 def importer() -> Any:
-    """The module of the importer: `FxImporter`, its tables of dtypes and of tensors."""
-    from torch_mlir.extras import fx_importer  # pyright: ignore[reportMissingImports]
+    """The module of the importer: `FxImporter`, its tables of dtypes and of tensors.
 
-    return fx_importer
+    Raises UnsupportedError, by name, for what a build of torch-mlir lacks.
+    """
+    require_importer()
+    return importlib.import_module("torch_mlir.extras.fx_importer")
 
 
 def decompositions() -> dict[Any, Any]:
-    """The table of the ATen operators that are decomposed before the import."""
-    from torch_mlir.extras.fx_decomp_util import get_decomposition_table  # pyright: ignore[reportMissingImports]
+    """The table of the ATen operators that are decomposed before the import. Raises as `importer`."""
+    require_importer()
+    return importlib.import_module("torch_mlir.extras.fx_decomp_util").get_decomposition_table()
 
-    return get_decomposition_table()
+
+@cache
+def require_importer() -> None:
+    """Raises UnsupportedError where the importer is not the one that irwidget calls, with the names that it lacks."""
+    lacking = _lacking(_IMPORTER)
+    if not lacking:
+        made = importlib.import_module("torch_mlir.extras.fx_importer").FxImporter
+        taken = inspect.signature(made).parameters
+        lacking = [f"FxImporter({name}=)" for name in _IMPORTER_ARGUMENTS if name not in taken]
+    if lacking:
+        raise UnsupportedError(
+            f"torch-mlir's importer in {libraries().parent} has no {', '.join(lacking[:5])}: irwidget cannot import "
+            "models with this build; MLIR as text it can run"
+        )
+
+
+def missing() -> list[str]:
+    """What irwidget calls of MLIR itself and this torch-mlir lacks."""
+    return _lacking(_MLIR)
+
+
+def _lacking(needed: Mapping[str, Sequence[str]]) -> list[str]:
+    found: list[str] = []
+    for name, members in needed.items():
+        try:
+            module: Any = importlib.import_module(f"torch_mlir.{name}")
+        except ModuleNotFoundError as error:
+            if not f"torch_mlir.{name}".startswith(str(error.name)):
+                raise
+            found.append(str(error.name))
+            continue
+        for member in members:
+            here = module
+            for part in member.split("."):
+                here = getattr(here, part, None)
+            if here is None:
+                found.append(f"torch_mlir.{name}.{member}")
+    return found
+
+
+def has_stablehlo() -> bool:
+    """Whether the build has StableHLO, which one may leave out."""
+    return importlib.util.find_spec("torch_mlir._mlir_libs._stablehlo") is not None
 
 
 def register_stablehlo_passes() -> None:
     """Have MLIR know the passes of StableHLO."""
-    from torch_mlir._mlir_libs import _stablehlo  # pyright: ignore[reportMissingImports, reportAttributeAccessIssue]
+    importlib.import_module("torch_mlir._mlir_libs._stablehlo").register_stablehlo_passes()
 
-    _stablehlo.register_stablehlo_passes()
+
+def only_from(folders: Sequence[str]) -> None:
+    """Have `torch_mlir` be that of the first of these folders which has one, and no other's.
+
+    It is a package without an `__init__.py`: Python would put those of all folders together, and take what a build
+    lacks from the installed one.
+    """
+    place = next((place for one in folders if (place := Path(one) / "torch_mlir").is_dir()), None)
+    if place is None or (place / "__init__.py").is_file():
+        return
+    spec = importlib.machinery.ModuleSpec("torch_mlir", None, is_package=True)
+    spec.submodule_search_locations = [str(place)]
+    sys.modules["torch_mlir"] = importlib.util.module_from_spec(spec)
+
+
+@cache
+def build(folder: Path) -> str:
+    """LLVM's version and commit, as a library of the torch-mlir below a folder has them; empty where none says."""
+    for library in sorted((folder / "torch_mlir" / "_mlir_libs").glob("libTorchMLIRAggregateCAPI*")):
+        with (
+            contextlib.suppress(OSError, ValueError),
+            library.open("rb") as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
+        ):
+            if found := _revision(data):
+                return f"LLVM {found[1].decode()} {found[2][:12].decode()}"
+    return ""
+
+
+def _revision(data: mmap.mmap) -> re.Match[bytes] | None:
+    at = data.find(b"git ")
+    while at >= 0:
+        start = data.rfind(b"\0", max(0, at - 20), at) + 1
+        if start and (found := _BUILD.match(data[start : at + 60])):
+            return found
+        at = data.find(b"git ", at + 1)
+    return None
 
 
 def libraries() -> Path:

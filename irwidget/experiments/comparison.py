@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,8 @@ from irwidget.trace import Dump, Trace, debug_info, lines_of, renaming, syntax
 NO_VALUES = "values that texts leave out are not compared"
 _UNPRINTED = "with -print-changed a pass of only one side may have run in the other and changed nothing"
 _NO_LINES = "the lines that debug information names are not compared"
+_WHERE_READ = re.compile(r"; ModuleID = .*|(?:source_filename = |\s*\.file\s+)\"<(?:stdin|string)>\"")
+"""Lines of LLVM's that say only how it was given the text: a library a string, a program its standard input."""
 State = Literal["same", "differs", "only left", "only right", "not compared"]
 
 
@@ -63,7 +66,11 @@ class Comparison:
         return tuple(_unreached(pairs, left=left.failure is not None, right=right.failure is not None))
 
     def _lines(self, dump: Dump) -> list[str]:
-        """What is compared of a text. What begins as MLIR, whose text names no lines of a source, is compared without
+        """What is compared of a text."""
+        return ["" if _WHERE_READ.fullmatch(line) else line for line in self._without_debug(dump)]
+
+    def _without_debug(self, dump: Dump) -> list[str]:
+        """The lines of a text. What begins as MLIR, whose text names no lines of a source, is compared without
         those to its end: what is edited there has lines of its own.
         """
         if "llvm" in (one.trace.dumps[0].language for one in (self.left, self.right)):
@@ -209,7 +216,7 @@ class Comparison:
     def _left_out(self) -> list[str]:
         """What of the texts is not compared, and why that may be all that differs."""
         ends = [trace.dumps[-1] for trace in (self.left.trace, self.right.trace)]
-        named = self._end != "not compared" and any(self._lines(end) != lines_of(end.text) for end in ends)
+        named = self._end != "not compared" and any(self._without_debug(end) != lines_of(end.text) for end in ends)
         lacking: bool = getattr(self.right, "results", {}).get("lacking", False)
         return [
             *([_NO_LINES] if named else []),

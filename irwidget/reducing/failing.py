@@ -103,7 +103,9 @@ def _shown(said: str) -> str:
         return ""
     operation = syntax.operation(found[1], rules)
     value = _VALUE.match(found[1], len(found[2]))
-    return f"{operation} of {value[0]}" if value and "undeclared" in said else operation
+    if not value or "undeclared" not in said:
+        return operation
+    return f"{operation} of {value[0]}" if operation else value[0]
 
 
 def of_error(error: BaseException) -> Kind:

@@ -64,11 +64,18 @@ class Reduced:
         return pipelines.text(self.steps)
 
     @property
+    def _read_as(self) -> str:
+        """The language; of a text that nothing parses, that which the first tool takes it for."""
+        if self.language != "text" or not self.steps:
+            return self.language
+        return "llvm" if self.steps[0].tool in ("opt", "llc") else "mlir" if "mlir" in self.steps[0].tool else "text"
+
+    @property
     def command(self) -> str:
         """The command that shows the failure again: of the stock tools for IR, where these are programs."""
         if self.language == "python":
             return shlex.join(["python", "-m", "irwidget", "lower", "program.py", *self.words])
-        return self._on(f"input{suffix(self.language)}", self.words)
+        return self._on(f"input{suffix(self._read_as)}", self.words)
 
     def _on(self, file: str, words: Sequence[str] = ()) -> str:
         """The steps on a file, of the stock tools where these are programs; `words` are ours alone."""
@@ -88,9 +95,9 @@ class Reduced:
                 str(self.failure or "The predicate holds"),
                 *([self.message.strip()] if self.message.strip() else []),
                 *([_ANY_CRASH] if self.failure and self.failure.other_crashes else []),
-                f"Reduced from {self.before} operations to {self.operations}{state}.",
+                f"Reduced from {_counted(self.before, 'operation')} to {self.operations}{state}.",
                 "",
-                _block(self.language, self.text),
+                _block(self._read_as, self.text),
                 "",
                 _block("sh", self.command),
                 *self._stock(),
@@ -103,7 +110,8 @@ class Reduced:
     def account(self) -> str:
         """What was tried, in a sentence."""
         ways = ", ".join(f"{name} {one.kept} of {one.candidates}" for name, one in self.ways.items())
-        return f"Tried: {self.tried} candidates in {self.seconds:.0f} s; what helped: {ways}" if ways else ""
+        tried = _counted(self.tried, "candidate")
+        return f"Tried: {tried} in {self.seconds:.0f} s; taken of those: {ways}" if ways else ""
 
     def _stock(self) -> list[str]:
         """For a Python file: the IR that the pass fails on, and the stock tool's command."""
@@ -119,3 +127,7 @@ class Reduced:
 
 def _block(language: str, text: str) -> str:
     return f"```{language}\n{text.rstrip()}\n```"
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"

@@ -21,17 +21,20 @@ from pathlib import Path
 
 from irwidget import private_torch_mlir, registry
 from irwidget.errors import near
-from irwidget.toolchain import crashes, events, feeding, graphs, llvm_state, mlir, printed, scratch
+from irwidget.toolchain import crashes, events, feeding, graphs, llvm, llvm_passes, llvm_state, mlir, printed, scratch
 from irwidget.toolchain.language import detect, suffix
 from irwidget.toolchain.mlir import MlirState
 from irwidget.toolchain.tool import Pass, Run, State, StepFailed, TextState
-from irwidget.trace import Diagnostic, Step
+from irwidget.trace import Content, Diagnostic, Step
 
 OLDEST_LLVM = 22
 _LINE = 500
 """Characters of what a program said that a message quotes; its diagnostic has more."""
 _PATIENCE = 20
 """Seconds for a program that only says what it knows."""
+
+
+_PRINTS = re.compile(r"--?print-changed(=quiet)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +108,39 @@ def tool(run: Run, state: State, step: Step, program: FoundProgram) -> Iterator[
         return
     if step.tool == "opt" and not {"-S", "-disable-output"} & set(arguments):
         arguments.append("-S")
-    command = [program.path, *arguments]
-    yield Pass(step.tool, lambda before: _run(run, before, step, command), step.arguments, pipeline=command_of(step))
+    kept = [word for word in arguments if not _PRINTS.fullmatch(word)]
+    if step.tool in llvm_passes.SHOWS and kept != arguments:
+        yield from _every_pass(run, state, step, program, kept)
+    command = [program.path, *(kept if step.tool in llvm_passes.SHOWS else arguments)]
+    yield Pass(_name(step), lambda _: _run(run, state, step, command), step.arguments, pipeline=command_of(step))
+
+
+def _name(step: Step) -> str:
+    """As the embedded tool calls what it does with these arguments, so that both can be compared; else the program."""
+    with contextlib.suppress(llvm.BadArguments, llvm.NotEmbedded, ValueError):
+        if step.tool in llvm_passes.SHOWS:
+            return llvm.pass_name(step.tool, llvm.settings(step.tool, step.arguments))
+    return step.tool
+
+
+def _every_pass(run: Run, state: State, step: Step, program: FoundProgram, words: list[str]) -> Iterator[Pass]:
+    """Each pass of `opt` or `llc` that changed something, taken from what the program prints when it is asked for it.
+
+    Where it fails, the run for its result says why.
+    """
+    text = _input(run, state)
+    with contextlib.suppress(llvm.Rejected):
+        text = llvm.named(text)
+    shows = llvm_passes.SHOWS[step.tool]
+    with scratch.folder() as folder, contextlib.suppress(OSError):
+        command = [program.path, *_without_output(words), *shows, "-o", os.devnull]
+        said = feeding.run(command, text.encode(), folder).stderr.decode(errors="replace")
+        for one in llvm_passes.split(said):
+
+            def show(_: State, one: llvm_passes.Changed = one) -> State:
+                return TextState(one.language, one.text, Content(one.text, True, one.places))
+
+            yield Pass(one.name, show, "", one.scope, seconds=0.0)
 
 
 def user_tool(run: Run, state: State, step: Step) -> Iterator[Pass]:

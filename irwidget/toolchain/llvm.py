@@ -84,6 +84,13 @@ def settings(tool: str, arguments: str) -> Settings:
     return made
 
 
+def pass_name(tool: str, asked: Settings) -> str:
+    """What the whole of `opt` or `llc` is called as a pass."""
+    if tool == "llc":
+        return "codegen"
+    return "verify" if asked.level is None else f"default<O{asked.level}>"
+
+
 def _check_cpu(asked: Settings) -> None:
     """LLVM only warns of a processor that it does not know, then generates code for another."""
     for prefix, known in (("nvptx", gpu_archs.NVPTX), ("amdgcn", gpu_archs.AMDGPU)):

@@ -48,6 +48,10 @@ _MACHINE_TEXT = re.compile(r"^# Machine code for function", re.M)
 _PLACE = re.compile(rf",? !dbg !\d+|,? debug-location !\d+| *{debug_lines.COMMENT.pattern}")
 _FUNCTION = re.compile(r'define [^@]*@("[^"]*"|[\w.$-]+)')
 _DEFINITION = re.compile(r"\s*(%[\w.$-]+) = ")
+SHOWS = {"opt": ("-print-changed", "-print-module-scope"), "llc": ("-print-changed=quiet",)}
+"""By tool, what has it print passes. Of functions alone a dump of `opt` would have what passes on others, and on the
+module, did as well.
+"""
 _JOINED = 4
 """Names of passes that one dump is called by at most."""
 
@@ -156,11 +160,8 @@ def run(tool: str, arguments: str, text: str, *, own: bool) -> tuple[list[Change
 def main(tool: str, arguments: str) -> None:
     import llvmlite.binding as binding
 
-    if tool == "opt":  # of functions alone a dump would have what passes on others, and on the module, did as well
-        binding.set_option("irwidget", "-print-changed")
-        binding.set_option("irwidget", "-print-module-scope")
-    else:
-        binding.set_option("irwidget", "-print-changed=quiet")
+    for option in SHOWS[tool]:
+        binding.set_option("irwidget", option)
     work = llvm.optimize if tool == "opt" else llvm.emit
     work(sys.stdin.read(), llvm.settings(tool, arguments))
 

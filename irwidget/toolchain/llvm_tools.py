@@ -32,11 +32,10 @@ def opt(run: Run, state: State, step: Step) -> Iterator[Pass]:
     def work(_: str, before: TextState) -> TextState:
         return same_kind(before, "llvm", _accepted(lambda: llvm.optimize(before.text, asked)))
 
-    name = "verify" if asked.level is None else f"default<O{asked.level}>"
     if asked.print_changed:
-        yield from _every_pass(state, step, name, work)
+        yield from _every_pass(state, step, llvm.pass_name(step.tool, asked), work)
         return
-    yield from on_each(state, name, work, _shown(step), f"opt {step.arguments}")
+    yield from on_each(state, llvm.pass_name(step.tool, asked), work, _shown(step), f"opt {step.arguments}")
 
 
 def llc(run: Run, state: State, step: Step) -> Iterator[Pass]:

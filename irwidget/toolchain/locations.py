@@ -50,10 +50,14 @@ def of_toolchain(folders: Sequence[str]) -> dict[str, str]:
     return {INSTALLED: os.pathsep.join(folders), _OPAQUE: os.environ.get(_OPAQUE, "1")}
 
 
+def toolchain_folders() -> list[str]:
+    """The folders of the toolchain that this process is of; none in the kernel."""
+    return [one for one in os.environ.get(INSTALLED, "").split(os.pathsep) if one]
+
+
 def is_installed(name: str) -> bool:
     """Whether a file is an installed package's, or Python's own."""
-    more = tuple(filter(None, os.environ.get(INSTALLED, "").split(os.pathsep)))
-    return name.startswith((*_TORCH, *more)) or any(part in name for part in _NOT_THE_USERS)
+    return name.startswith((*_TORCH, *toolchain_folders())) or any(part in name for part in _NOT_THE_USERS)
 
 
 def is_user_file(name: str) -> bool:

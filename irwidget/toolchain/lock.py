@@ -9,8 +9,10 @@ Also a script that needs nothing but Python, for installing before irwidget is t
 
 from __future__ import annotations
 
+import contextlib
 import json
 import platform
+import re
 import subprocess
 import sys
 import tomllib
@@ -65,12 +67,43 @@ def read() -> tuple[list[LockedTool], dict[str, str]]:
 
 
 def installed(package: str, folders: Iterable[str] = ()) -> str | None:
-    """The version of an installed Python package, without a build tag such as `+cpu`; that in `folders` comes first."""
+    """The version of an installed Python package, without a build tag such as `+cpu`; that in `folders` comes first, by
+    default in those of the toolchain of this process.
+    """
+    from irwidget.toolchain import locations
+
+    for folder in [*folders] or locations.toolchain_folders():
+        if found := in_folder(package, folder):
+            return found
     try:
-        apart = next(iter(metadata.distributions(name=package, path=[*folders])), None)
-        return (apart.version if apart else metadata.version(package)).partition("+")[0]
+        return metadata.version(package).partition("+")[0]
     except metadata.PackageNotFoundError:
         return None
+
+
+def in_folder(package: str, folder: str) -> str | None:
+    """The version of a package that is imported from a folder; in words where a build has none. None where it is not
+    there.
+    """
+    apart = next(iter(metadata.distributions(name=package, path=[folder])), None)
+    if apart:
+        return apart.version.partition("+")[0]
+    place = Path(folder) / package.replace("-", "_")
+    if not place.is_dir():
+        return None
+    with contextlib.suppress(OSError):
+        said = re.search(r'^__version__ = ["\']([^"\']+)', (place / "__init__.py").read_text(encoding="utf-8"), re.M)
+        if said:
+            return said[1].partition("+")[0]
+    if package == "torch-mlir":
+        from irwidget import private_torch_mlir
+
+        return private_torch_mlir.build(Path(folder)) or UNVERSIONED
+    return UNVERSIONED
+
+
+UNVERSIONED = "unversioned"
+"""In place of a version: a build that says none."""
 
 
 def versions(steps: Iterable[Step], folders: Iterable[str] = ()) -> dict[str, str]:
@@ -80,6 +113,11 @@ def versions(steps: Iterable[Step], folders: Iterable[str] = ()) -> dict[str, st
     embedded = (tools.get(step.tool) for step in steps if not step.program)
     packages = dict.fromkeys(tool.package for tool in embedded if tool and tool.package)
     return {package: installed(package, folders) or "missing" for package in packages}
+
+
+def embedded() -> list[str]:
+    """The Python packages with compilers that irwidget calls."""
+    return [tool.name for tool in read()[0] if tool.kind != "external"]
 
 
 def pins() -> list[str]:

@@ -6,6 +6,7 @@ imports torch: the worker starts in a third of a second without it.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +20,12 @@ from irwidget.trace import WHOLE, Content, Diagnostic, Scope
 ir: Any = None
 passmanager: Any = None
 
+_LOADERS = (
+    "torch-func-backend-type-conversion",
+    "func.func(convert-torch-to-tmtensor)",
+    "func.func(convert-torch-to-stablehlo)",
+)
+"""torch_c, tm_tensor, stablehlo and chlo cannot be loaded by name: a pass that depends on them loads them."""
 _BUFFER = "-"
 """The file of locations in text that is parsed."""
 LARGE_ELEMENTS = 10
@@ -73,12 +80,13 @@ def _make_context() -> Any:
 
     context = ir.Context()
     torch_dialect.register_dialect(context)
-    private_torch_mlir.register_stablehlo_passes()
-    # torch_c, tm_tensor, stablehlo and chlo cannot be loaded by name: a pass that depends on them loads them.
+    if private_torch_mlir.has_stablehlo():
+        private_torch_mlir.register_stablehlo_passes()
     with context:
         empty = ir.Module.parse("module {}")
-        loader = "torch-func-backend-type-conversion,func.func(convert-torch-to-tmtensor,convert-torch-to-stablehlo)"
-        passmanager.PassManager.parse(f"builtin.module({loader})").run(empty.operation)
+        for loader in _LOADERS:
+            with contextlib.suppress(ValueError):  # a build may lack it: a pipeline that names it says so
+                passmanager.PassManager.parse(f"builtin.module({loader})").run(empty.operation)
     return context
 
 

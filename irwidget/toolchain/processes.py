@@ -15,7 +15,7 @@ from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from irwidget.toolchain import crashes
+from irwidget.toolchain import crashes, locations
 
 _TELLING = ("LLVM ERROR", "Assertion", "rror:", "bad_alloc", "MemoryError", "Fatal")
 _ROOT = str(Path(__file__).resolve().parents[2])
@@ -28,11 +28,14 @@ def command(module: str, *arguments: str, here: bool = False, first: Sequence[st
     """The command that runs a module as a program which imports what this process would, in the same order.
 
     Of the working directory only `here`: a notebook may lie beside files named like ours. Before all else it imports
-    from the folders `first`, except for irwidget itself, which is this one. PYTHONPATH stays as it is, because the
-    programs that the user's pipeline names inherit it, and they may be another Python's.
+    from the folders `first`, except for irwidget itself, which is this one; a torch-mlir there is the whole of it.
+    PYTHONPATH stays as it is, because the programs that the user's pipeline names inherit it, and they may be another
+    Python's.
     """
     path = [*first, *(entry or os.getcwd() for entry in sys.path if entry or here)]
     ours = f"sys.path.insert(0, {_ROOT!r}); import irwidget; sys.path[:] = {path!r}"
+    if apart := [*first] or locations.toolchain_folders():
+        ours += f"; from irwidget import private_torch_mlir; private_torch_mlir.only_from({apart!r})"
     start = "sys.argv.pop(0); runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
     return [sys.executable, "-P", "-c", f"import runpy, sys; {ours}; {start}", module, *arguments]
 

@@ -13,7 +13,7 @@ import linecache
 import os
 import pickle
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
@@ -34,12 +34,18 @@ class Parcel:
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     default_dtype: str = ""
     """PyTorch's, by name."""
+    path: Sequence[str] = ()
+    """Where Python imports from, also since the process was started."""
 
-    def opened(self) -> Any:
-        """The objects, made of what is installed here. Changes this process: it is for one that serves."""
+    def opened(self, own: Mapping[str, str]) -> Any:
+        """The objects, made of what is installed here. Changes this process: it is for one that serves, whose variables
+        of its own are `own`.
+        """
         os.environ.clear()
-        os.environ.update(self.environment)
+        os.environ.update({**self.environment, **own})
         os.chdir(self.directory)
+        sys.path += [entry for entry in self.path if entry not in sys.path]
+        importlib.invalidate_caches()
         for name, text in self.files.items():
             linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
         if self.default_dtype:
@@ -83,9 +89,9 @@ def packed(objects: Any) -> Parcel:
     files = {name: "".join(linecache.getlines(name)) for name in seen if not os.path.isfile(name)}
     ask: Any = getattr(sys.modules.get("torch"), "get_default_dtype", None)
     dtype = str(ask()).removeprefix("torch.") if ask else ""
-    return Parcel(
-        buffer.getvalue(), {name: text for name, text in files.items() if text}, os.getcwd(), dict(os.environ), dtype
-    )
+    texts = {name: text for name, text in files.items() if text}
+    path = tuple(entry or os.getcwd() for entry in sys.path)
+    return Parcel(buffer.getvalue(), texts, os.getcwd(), dict(os.environ), dtype, path)
 
 
 def _carried(obj: Any) -> Any:

@@ -22,14 +22,17 @@ from pathlib import Path
 from typing import Any
 
 from irwidget.errors import ToolError, UsageError, near
-from irwidget.toolchain import processes
-from irwidget.toolchains.spec import Spec, parse
+from irwidget.toolchain import lock, processes
+from irwidget.toolchains import pip_settings
+from irwidget.toolchains.spec import Release, Spec, normal, parse
 
 WHERE = "IRWIDGET_TOOLCHAINS"
 """Environment variable: the folder of cached environments."""
 _NOTE = "toolchain.json"
 _PACKAGES = "site-packages"
 _GLANCE = 0.1
+_MLIR = "torch_mlir/_mlir_libs"
+"""In the folder of packages that a build of torch-mlir makes; there is no `__init__.py`."""
 Tell = Callable[[str], object]
 """Told of what goes on, in words."""
 
@@ -43,8 +46,13 @@ class Environment:
     folders: tuple[str, ...]
 
     def versions(self) -> dict[str, str]:
-        """Package and version of all that it brings."""
+        """Package and version of all that it brings, of those that irwidget knows also without metadata of theirs."""
         found = {one.metadata["Name"]: one.version for one in metadata.distributions(path=list(self.folders))}
+        named = {normal(name) for name in found}
+        for package in lock.embedded():
+            said = next((said for folder in self.folders if (said := lock.in_folder(package, folder))), None)
+            if said and package not in named:
+                found[package] = said
         return dict(sorted(found.items(), key=lambda pair: pair[0].lower()))
 
 
@@ -120,29 +128,57 @@ def _whole(where: Path) -> bool:
 
 
 _ASK = """
-import json, sys
+import importlib.util, json, os, sys
 own = list(sys.path)
 import site
 site.main()
-print(json.dumps([list(sys.version_info[:2]), [entry for entry in sys.path if entry not in own]]))
+folders = [entry for entry in sys.path if entry not in own]
+for name in sys.argv[1:]:  # one that is being developed may be found by a hook instead of a path
+    spec = importlib.util.find_spec(name)
+    for place in spec.submodule_search_locations or () if spec else ():
+        folder = os.path.dirname(place)
+        folders += [folder] if folder not in (*folders, *own) else []
+print(json.dumps([list(sys.version_info[:2]), folders]))
 """
 
 
 def of_path(path: Path) -> Environment:
     """An environment that exists: a folder with `bin/python`, a python, or a folder of packages. Raises UsageError."""
     python = next((one for one in (path, path / "bin/python", path / "Scripts/python.exe") if one.is_file()), None)
-    if python is not None:
-        return Environment(str(path), _folders_of(python))
-    if any(path.glob("*.dist-info")) or any(path.glob("*/__init__.py")):
-        return Environment(str(path), (str(path),))
-    raise UsageError(f"{path} is no environment: it has neither bin/python nor packages")
+    found = Environment(str(path), _folders_of(python) if python else (str(path),))
+    if found.versions():
+        return found
+    if python:
+        raise UsageError(f"{python} has no packages: all would be what this process imports")
+    known = ", ".join(lock.embedded())
+    raise UsageError(
+        f"{path} is no environment: it has neither bin/python nor packages, as {known}, beside each other."
+        f"{_nearby(path)}"
+    )
+
+
+def _has_mlir(path: Path) -> bool:
+    return (path / _MLIR).is_dir()
+
+
+def _nearby(path: Path) -> str:
+    """Where the packages are that a path means: of a build of torch-mlir, a folder above or below."""
+    built = ("python_packages/torch_mlir", "tools/torch-mlir/python_packages/torch_mlir", "torch_mlir", "build")
+    above = [path.parent] if Environment("", (str(path.parent),)).versions() else []
+    tried = [*(path / one for one in built), *(path / "build" / one for one in built)]
+    meant = [*filter(_has_mlir, tried), *above]
+    return f" Did you mean {meant[0]}?" if meant else ""
 
 
 def _folders_of(python: Path) -> tuple[str, ...]:
     """What a Python imports from, apart from its own library. Raises UsageError."""
     try:
         ran = subprocess.run(
-            [str(python), "-I", "-S", "-c", _ASK], capture_output=True, text=True, timeout=60, check=True
+            [str(python), "-I", "-S", "-c", _ASK, *(name.replace("-", "_") for name in lock.embedded())],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
         )
         version, folders = json.loads(ran.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
@@ -222,6 +258,18 @@ def _pip(spec: Spec, into: Path) -> None:
         if process.returncode:
             log.seek(0)
             raise ToolError(_refused(spec, log.read().decode(errors="replace"), " ".join(command[2:])), tool="pip")
+    lacking = [str(one) for one in spec.releases if not _is_in(one, into)]
+    if lacking:  # with some settings pip does something else, and says that it was done
+        cause = pip_settings.blamed("installed nothing")
+        raise ToolError(
+            f"{', '.join(lacking)} is not installed: pip has ended well and installed nothing of it into its folder. "
+            + (cause or f"`{' '.join(command[2:])}` shows more"),
+            tool="pip",
+        )
+
+
+def _is_in(release: Release, folder: Path) -> bool:
+    return lock.in_folder(release.package, str(folder)) is not None
 
 
 def _refused(spec: Spec, said: str, command: str) -> str:
@@ -231,9 +279,11 @@ def _refused(spec: Spec, said: str, command: str) -> str:
         (line.partition("(from versions: ")[2].partition(")")[0] for line in told if "from versions" in line), ""
     )
     versions = [version for version in known.split(", ") if version and version != "none"]
+    cause = pip_settings.blamed(said)
     if versions:
         last = ", ".join(versions[-8:])
-        return f"pip has no {spec} for this machine and Python {_python()}. The last that it has: {last}"
+        told_last = f"pip has no {spec} for this machine and Python {_python()}. The last that it has: {last}"
+        return f"{told_last}. {cause}" if cause else told_last
     offline = any(word in said for word in ("NewConnectionError", "Temporary failure", "Connection", "ProxyError"))
     if "No module named pip" in said:
         return f"This Python has no pip, which would install {spec}: python -m ensurepip, or toolchain=PATH"
@@ -242,8 +292,9 @@ def _refused(spec: Spec, said: str, command: str) -> str:
         if offline or "from versions: none" in said
         else "pip failed"
     )
+    more = cause or f"With a network, `{command}` shows more"
     return (
-        f"{spec} is not installed: {reason} ({'; '.join(told)[:600]}). With a network, `{command}` shows more; "
+        f"{spec} is not installed: {reason} ({'; '.join(told)[:600]}). {more}; "
         "an environment that has it can be named by its path"
     )
 

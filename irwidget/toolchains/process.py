@@ -12,8 +12,8 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from irwidget import phases
-from irwidget.errors import ToolError
-from irwidget.toolchain import budget
+from irwidget.errors import ToolError, UsageError
+from irwidget.toolchain import budget, locations
 from irwidget.toolchain.budget import Budget
 from irwidget.toolchain.child import Child
 from irwidget.toolchain.run import Progress
@@ -34,6 +34,11 @@ class Host(Child):
     """A process with the packages of an environment. Raises OSError when none can be started."""
 
     def __init__(self, environment: Environment) -> None:
+        if locations.toolchain_folders():  # each would start another, without an end
+            raise UsageError(
+                "A module of yours lowers with a toolchain while the process of that toolchain imports it. Next step: "
+                'put the lowering below `if __name__ == "__main__":`, or in a file of its own'
+            )
         self.environment = environment
         super().__init__("irwidget.hosted", here=True, first=environment.folders)
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 from irwidget.errors import ToolError
+from irwidget.toolchains import pip_settings
 from irwidget.toolchains.fitting import oldest
 
 _FINAL = re.compile(r"\d+(\.\d+)*(\.post\d+)?")
@@ -25,8 +26,11 @@ def of(package: str) -> tuple[str, ...]:
     found = [one.strip() for one in line.partition(":")[2].split(",") if _FINAL.fullmatch(one.strip())]
     if not found:
         said = (ran.stderr.strip().splitlines() or ["it says nothing"])[-1]
+        cause = pip_settings.blamed(ran.stderr)
         raise ToolError(
-            f"pip knows no releases of {package} ({said[:300]}). Name them: versions=[...], --versions A,B", tool="pip"
+            f"pip knows no releases of {package} ({said[:300]}). {cause + '. ' if cause else ''}"
+            "Name them: versions=[...], --versions A,B",
+            tool="pip",
         )
     return tuple(sorted((one for one in found if number(one) >= number(oldest(package))), key=number))
 

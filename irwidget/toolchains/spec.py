@@ -49,6 +49,11 @@ class Spec:
         return self.path is None and all(one.is_here for one in self.releases)
 
 
+def normal(package: str) -> str:
+    """A package's name as pip compares it."""
+    return re.sub(r"[-_.]+", "-", package).lower()
+
+
 def parse(text: str) -> Spec:
     """Read the name of a toolchain. Raises UsageError."""
     said = text.strip()
@@ -64,7 +69,7 @@ def parse(text: str) -> Spec:
         if re.fullmatch(r"[A-Za-z][\w.-]*", wrong) and os.sep not in wrong:
             raise UsageError(f"{wrong!r} names no release: say which, '{wrong}==1.2.3'; {_SAYS}")
         raise UsageError(f"{wrong!r} is no toolchain: {_SAYS}")
-    releases = [Release(re.sub(r"[-_.]+", "-", one["package"]).lower(), one["version"]) for one in found if one]
+    releases = [Release(normal(one["package"]), one["version"]) for one in found if one]
     if twice := next((one.package for one in releases if sum(o.package == one.package for o in releases) > 1), ""):
         raise UsageError(f"{text!r} names {twice} twice")
     return Spec(tuple(sorted(releases)))

@@ -21,15 +21,17 @@ def _own_cache(tmp_path_factory, monkeypatch):
     monkeypatch.setenv(environments.WHERE, str(tmp_path_factory.getbasetemp() / "toolchains"))
 
 
-def linked(package: str, into: Path, changed: str, text: str | None, version: str) -> Path:
+def linked(package: str, into: Path, changed: str, text: str | bytes | None, version: str) -> Path:
     """A folder with a package of links to the installed one, but for a file, and of another version.
 
-    `text` None: the file is not there.
+    `text` None: the file is not there. `version` empty: nothing says one, as in a folder that a build leaves.
     """
     files = metadata.distribution(package)
     source = Path(str(files.locate_file(package)))
     for path in sorted(source.iterdir()):
         _link(path, into / package / path.name, changed.split("/")[1:], text)
+    if not version:
+        return into
     info = into / f"{package}-{version}.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n")
@@ -37,7 +39,7 @@ def linked(package: str, into: Path, changed: str, text: str | None, version: st
     return into
 
 
-def _link(source: Path, target: Path, changed: list[str], text: str | None) -> None:
+def _link(source: Path, target: Path, changed: list[str], text: str | bytes | None) -> None:
     if source.name == "__pycache__":
         return
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -47,7 +49,7 @@ def _link(source: Path, target: Path, changed: list[str], text: str | None) -> N
         for path in sorted(source.iterdir()):
             _link(path, target / path.name, changed[1:], text)
     elif text is not None:
-        target.write_text(text)
+        target.write_bytes(text if isinstance(text, bytes) else text.encode())
 
 
 @pytest.fixture(scope="session")
@@ -65,3 +67,27 @@ def other_triton(tmp_path_factory):
 def bare_triton(tmp_path_factory):
     """A Triton without its module of settings, as it was before 3.4."""
     return linked("triton", tmp_path_factory.mktemp("bare-triton"), "triton/knobs.py", None, "3.3.99")
+
+
+_LIBRARY = "torch_mlir/_mlir_libs/libTorchMLIRAggregateCAPI.so"
+
+
+def built(into: Path, *changes: tuple[bytes, bytes]) -> Path:
+    """What a build of torch-mlir leaves, whose library has other names in the place of some."""
+    data = Path(str(metadata.distribution("torch-mlir").locate_file(_LIBRARY))).read_bytes()
+    for old, new in changes:
+        assert len(old) == len(new)
+        assert old in data
+        data = data.replace(old, new)
+    return linked("torch_mlir", into, _LIBRARY, data, "")
+
+
+@pytest.fixture(scope="session")
+def other_torch_mlir(tmp_path_factory):
+    """A build of torch-mlir of another commit: a pass has another name, another one writes another message."""
+    return built(
+        tmp_path_factory.mktemp("other-torch-mlir"),
+        (b"mismatching contracting dimension", b"mismatching contracted  dimension"),
+        (b"torch-decompose-complex-ops", b"torch-decompose-complex-opz"),
+        (b"10dbfc4863c9", b"0123456789ab"),
+    )

@@ -7,7 +7,6 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from importlib import metadata
 from typing import Any
 
 from irwidget.errors import PassError, UsageError, near
@@ -15,7 +14,7 @@ from irwidget.frontends.triton import failures
 from irwidget.frontends.triton.inside import BigPasses
 from irwidget.frontends.triton.launch import Launch
 from irwidget.frontends.triton.specialization import Specialization
-from irwidget.toolchain import triton_archs, triton_passes, triton_private
+from irwidget.toolchain import lock, triton_archs, triton_passes, triton_private
 from irwidget.toolchain.locations import is_user_file
 from irwidget.toolchain.run import Options, Source
 from irwidget.toolchain.triton_archs import DEFAULT, Arch, find
@@ -151,7 +150,7 @@ def sources(text: str) -> dict[str, str]:
 
 def tools(arch: Arch, steps: Sequence[Step]) -> dict[str, str]:
     """Triton with its version, and that of ptxas where it ran: Triton has two, or the user's own."""
-    found = {"triton": metadata.version("triton")}
+    found = {"triton": lock.installed("triton") or "missing"}
     if any(step.name == "cubin" for step in steps):
         nvidia = triton_private.knobs().nvidia
         ptxas = nvidia.ptxas_blackwell if arch.capability >= 100 else nvidia.ptxas

@@ -1,0 +1,97 @@
+"""LLVM's installed programs beside llvmlite's: the same passes, one by one, and the first that differs."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import irwidget
+from tests.llvm import programs
+
+LOOP = """define i32 @sum(ptr %p, i32 %n) !dbg !4 {
+entry:
+  br label %loop
+loop:
+  %i = phi i32 [ 0, %entry ], [ %next, %loop ]
+  %s = phi i32 [ 0, %entry ], [ %added, %loop ]
+  %at = getelementptr i32, ptr %p, i32 %i, !dbg !7
+  %v = load i32, ptr %at, !dbg !7
+  %added = add i32 %s, %v, !dbg !7
+  %next = add i32 %i, 1
+  %more = icmp slt i32 %next, %n
+  br i1 %more, label %loop, label %end
+end:
+  ret i32 %added, !dbg !7
+}
+!llvm.dbg.cu = !{!0}
+!llvm.module.flags = !{!3}
+!0 = distinct !DICompileUnit(language: DW_LANG_C99, file: !1, producer: "us", emissionKind: FullDebug)
+!1 = !DIFile(filename: "sum.c", directory: "/no/such")
+!3 = !{i32 2, !"Debug Info Version", i32 3}
+!4 = distinct !DISubprogram(name: "sum", scope: !1, file: !1, line: 1, type: !5, unit: !0)
+!5 = !DISubroutineType(types: !6)
+!6 = !{}
+!7 = !DILocation(line: 3, column: 2, scope: !4)
+"""
+
+
+def _of(function, *inputs):
+    return lambda: irwidget.lower(function, *inputs, to="llvm_ir", elide=False).text
+
+
+PROGRAMS = {
+    "unrolled": lambda: programs.UNROLLED,
+    "loop": lambda: LOOP,
+    "softmax": _of(lambda x, y: torch.softmax(x @ y, 1), torch.ones(4, 8), torch.ones(8, 4)),
+    "cumsum": _of(lambda x: x.cumsum(0).relu(), torch.ones(7)),
+    "count": _of(lambda x: (x > 0).sum() * 2, torch.ones(9)),
+    "cat": _of(lambda x, y: torch.cat([x, y]).sin(), torch.ones(3), torch.ones(4)),
+}
+
+
+def _both(text, pipeline, other=""):
+    return irwidget.compare(
+        irwidget.lower(text, to="raw_ir", pipeline=pipeline),
+        irwidget.lower(text, to="raw_ir", pipeline=other or pipeline, external=True),
+    )
+
+
+@pytest.mark.external
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_each_pass_is_llvmlites(name):
+    """Both are LLVM 22."""
+    text = PROGRAMS[name]()
+    for pipeline, least in {
+        "opt -O2 -print-changed": 4,
+        "llc -O2 -print-changed": 8,
+        "opt -O1": 1,
+        "llc -O1": 1,
+    }.items():
+        found = _both(text, pipeline)
+        assert {pair.state for pair in found.passes} == {"same"}, pipeline
+        assert len(found.passes) > least
+        assert found.ends_the_same
+        assert [dump.name for dump in found.left.dumps] == [dump.name for dump in found.right.dumps]
+        assert found.summary.endswith("the results are the same")
+        assert [dump.language for dump in found.left.dumps] == [dump.language for dump in found.right.dumps]
+
+
+@pytest.mark.external
+def test_the_first_pass_that_differs_and_the_lines_of_the_source():
+    text = f'target triple = "x86_64-unknown-linux-gnu"\n{LOOP}'
+    found = _both(text, "opt -O2 -print-changed")
+    assert found.first.name == "GlobalOptPass"
+    assert "+target datalayout = " in str(found)  # which opt adds, and llvmlite does not
+    assert not found.ends_the_same
+    last = [one.line for one in found.right.dumps[-2].locations if one]
+    assert 3 in last
+
+
+@pytest.mark.external
+def test_a_program_of_other_options_shows_its_passes_and_one_that_fails_why():
+    low = irwidget.lower(LOOP, to="raw_ir", pipeline="opt -passes=instcombine,loop-rotate,gvn -print-changed")
+    assert low.dumps[-1].name == "opt"
+    assert "loop-rotate" in " ".join(dump.name for dump in low.dumps) or len(low.dumps) > 2
+    assert all("define i32 @sum" in dump.text for dump in low.dumps)
+    with pytest.raises(irwidget.IRWidgetError, match=r"opt .*expected"):
+        irwidget.lower("define i32 @f( {", to="raw_ir", pipeline="opt -O2 -print-changed", external=True)
