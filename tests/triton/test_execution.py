@@ -348,7 +348,8 @@ def test_operations_on_tensors_give_what_numpys_give():
     found = np.array(values).reshape(10, 16)
     assert found[:7].tolist() == np.array([*rows, a[::-1] + 6]).tolist()
     assert found[8:].tolist() == [[2] * 16, [30] * 16]
-    assert notes == []
+    (note,) = notes  # the largest is there three times, and `greater` takes the later: a layout has orders of its own
+    assert "computes with a reduction whose result depends on the order of elements" in note
 
 
 @triton.jit
