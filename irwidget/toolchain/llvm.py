@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -146,19 +146,38 @@ def machine(asked: Settings) -> Any:
     return made
 
 
-def _for_target(text: str, asked: Settings, target: Any) -> Any:
-    """The module as a tool of LLVM reads it: with the target's layout, and its processor on every function."""
-    module = parse(_with_processor(text, asked))
-    if target is not None:
-        module.triple = asked.triple
-        module.data_layout = str(target.target_data)
-    return module
+def _is_target(triple: str) -> bool:
+    """Whether LLVM has a back end for a triple."""
+    try:
+        _binding().Target.from_triple(triple)
+    except RuntimeError:
+        return False
+    return True
+
+
+def _own_target(text: str, asked: Settings) -> Settings:
+    """What is asked for, with the target that the IR names where the command line names none. Raises Rejected."""
+    named = _TRIPLE.search(text)
+    if asked.triple or named is None:
+        return asked
+    own = replace(asked, triple=named[1])
+    try:
+        _check_cpu(own)
+    except BadArguments as error:
+        raise Rejected(str(error), Diagnostic("error", str(error)), parsed=True) from None
+    return own
+
+
+_TRIPLE = re.compile(r'^[ \t]*target[ \t]+triple[ \t]*=[ \t]*"(.+)"', re.M)
 
 
 _AFTER_ATTRIBUTES = re.compile(
     r' (?:section "|partition "|comdat\b|gc "|prefix |prologue |personality |!\w+ !\d|\{$)|$'
 )
 """What follows the attributes of a function ("LLVM Language Reference", section Functions)."""
+
+_UNUSUAL = re.compile(r"^[ \t]*define\b(?!.*@.*\{$)|^[ \t]*declare\b(?!.*@.*\).*$)|^[ \t]+(?:define|declare)\b", re.M)
+"""A function whose head is not all of one line, as LLVM prints it."""
 
 
 def _with_processor(text: str, asked: Settings) -> str:
@@ -167,6 +186,8 @@ def _with_processor(text: str, asked: Settings) -> str:
     words = "".join(f' "{name}"="{value}"' for name, value in wanted.items() if value)
     if not words or '"target-cpu"=' in text:
         return text
+    if _UNUSUAL.search(text):
+        text = str(parse(text))
 
     def add(line: re.Match[str]) -> str:
         place = _AFTER_ATTRIBUTES.search(line[0], line[0].index("@"))
@@ -177,9 +198,17 @@ def _with_processor(text: str, asked: Settings) -> str:
 
 
 def optimize(text: str, asked: Settings) -> str:
-    """`opt -O<level>`: the whole-module pipeline of the new pass manager."""
-    target = machine(asked)
-    module = _for_target(text, asked, target)
+    """`opt -O<level>`: the whole-module pipeline of the new pass manager.
+
+    As with `opt`, the target is that of the command line, else that of the IR, and one that LLVM has not is none; a
+    layout that the IR names is kept.
+    """
+    own = _own_target(text, asked)
+    target = machine(own) if asked.triple or _is_target(own.triple) else None
+    module = parse(text if target is None else _with_processor(text, own))
+    if target is not None:
+        module.triple = own.triple
+        module.data_layout = module.data_layout or str(target.target_data)
     if asked.level is None:
         return str(module)
     binding = _binding()
@@ -187,7 +216,7 @@ def optimize(text: str, asked: Settings) -> str:
     tuning.loop_unrolling = asked.unroll_loops
     tuning.loop_vectorization = asked.vectorize_loops
     tuning.slp_vectorization = asked.vectorize_slp and asked.level > 1  # as opt has it
-    builder = binding.create_pass_builder(target, tuning)  # no machine is what `opt` without -mtriple has
+    builder = binding.create_pass_builder(target, tuning)
     builder.getModulePassManager().run(module, builder)
     return str(module)
 
@@ -226,10 +255,12 @@ def _run_pass(module: Any, name: str) -> None:
 
 def emit(text: str, asked: Settings) -> str:
     """`llc`: assembly for the target that is asked for, that the IR names, or this machine."""
+    asked = _own_target(text, asked)
     if not asked.triple:
-        named = re.search(r'^target triple = "(.+)"$', text, re.M)
-        triple = named[1] if named else str(_binding().get_process_triple())
-        asked = Settings(asked.level, triple, asked.cpu, asked.features)
+        asked = replace(asked, triple=str(_binding().get_process_triple()))
+    elif not _is_target(asked.triple):
+        said = f"unable to get target for {asked.triple!r}, which the IR names"
+        raise Rejected(said, Diagnostic("error", said), parsed=True)
     if not asked.triple.startswith("spirv"):
         return _emitted(text, asked)
     _binding()  # loaded once, here, rather than in every copy
@@ -246,7 +277,10 @@ def _emitted(text: str, asked: Settings) -> str:
     earlier one: ids are then defined twice, or are others in each run (llvm-project, issue 160613).
     """
     target = machine(asked)
-    return target.emit_assembly(_for_target(text, asked, target))
+    module = parse(_with_processor(text, asked))
+    module.triple = asked.triple
+    module.data_layout = str(target.target_data)
+    return target.emit_assembly(module)
 
 
 _LANGUAGES = (("nvptx", "ptx"), ("amdgcn", "amdgcn"), ("spirv", "spirv"), ("x86_64", "x86asm"), ("i686", "x86asm"))

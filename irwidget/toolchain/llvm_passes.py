@@ -153,8 +153,8 @@ def run(tool: str, arguments: str, text: str, *, own: bool) -> tuple[list[Change
     changed = list(split(printed, None if own else places))
     if not status:
         return changed, ""
-    said = [line for line in printed.splitlines() if "error" in line.lower() or "Rejected" in line]
-    return changed, said[-1][:500] if said else f"{tool} ended with status {status}"
+    said = [line for line in printed.splitlines() if "error" in line.lower()]
+    return changed, said[-1].removeprefix("error: ")[:500] if said else f"{tool} ended with status {status}"
 
 
 def main(tool: str, arguments: str) -> None:
@@ -163,7 +163,10 @@ def main(tool: str, arguments: str) -> None:
     for option in SHOWS[tool]:
         binding.set_option("irwidget", option)
     work = llvm.optimize if tool == "opt" else llvm.emit
-    work(sys.stdin.read(), llvm.settings(tool, arguments))
+    try:
+        work(sys.stdin.read(), llvm.settings(tool, arguments))
+    except llvm.Rejected as error:
+        sys.exit(f"error: {error}")
 
 
 if __name__ == "__main__":

@@ -39,6 +39,7 @@ def _of(function, *inputs):
     return lambda: irwidget.lower(function, *inputs, to="llvm_ir", elide=False).text
 
 
+NVPTX = "nvptx64-nvidia-cuda"
 PROGRAMS = {
     "unrolled": lambda: programs.UNROLLED,
     "loop": lambda: LOOP,
@@ -77,11 +78,24 @@ def test_each_pass_is_llvmlites(name):
 
 
 @pytest.mark.external
+def test_a_triple_that_stands_alone_is_the_target_of_both():
+    """`opt` takes layout, costs and processor from it, and keeps a layout that the text has."""
+    alone = 'target triple = "x86_64-unknown-linux-gnu"\n'
+    for head in (alone, f'target datalayout = "e-i64:64"\n{alone}'):
+        for pipeline in ("opt", "opt -O2 -print-changed", "opt -O2 -mcpu=x86-64-v3", f"opt -O1 -mtriple={NVPTX}"):
+            found = _both(head + LOOP, pipeline)
+            assert found.ends_the_same, (head, pipeline)
+            assert {pair.state for pair in found.passes} == {"same"}
+    assert 'target datalayout = "e-m:e-' in irwidget.lower(alone + LOOP, to="raw_ir", pipeline="opt").text
+    assert "target-cpu" not in irwidget.lower(LOOP, to="raw_ir", pipeline="opt -O2 -mcpu=x86-64-v3").text
+    assert _both(LOOP, "opt -O2 -mcpu=x86-64-v3").ends_the_same  # of no target
+
+
+@pytest.mark.external
 def test_the_first_pass_that_differs_and_the_lines_of_the_source():
-    text = f'target triple = "x86_64-unknown-linux-gnu"\n{LOOP}'
-    found = _both(text, "opt -O2 -print-changed")
+    found = _both(LOOP, "opt -O2 -print-changed", f"opt -O2 -print-changed -mtriple={NVPTX}")
     assert found.first.name == "GlobalOptPass"
-    assert "+target datalayout = " in str(found)  # which opt adds, and llvmlite does not
+    assert "+target datalayout = " in str(found)
     assert not found.ends_the_same
     last = [one.line for one in found.right.dumps[-2].locations if one]
     assert 3 in last

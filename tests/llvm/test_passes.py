@@ -201,3 +201,29 @@ def test_dumps_are_taken_apart(log: str, expected: list[tuple[str, Scope, str]])
 def test_the_step_says_it_as_a_user_would() -> None:
     lowering = irwidget.lower(MODEL, X, to="spirv", llvm_passes=True, dumps=False)
     assert all(llvm_routes.PRINT_CHANGED in step.arguments for step in lowering.steps[-2:])
+
+
+@pytest.mark.parametrize("arguments", ["", " -print-changed"])
+def test_a_target_that_the_text_names(arguments):
+    """`llc` cannot do without it, `opt` can; a processor that it does not have is refused rather than replaced."""
+    text = 'target triple="{}" ; by hand\ndefine void @f() {{ ret void }}'
+    with pytest.raises(
+        irwidget.PassError, match=r"codegen .* failed: unable to get target for 'bla-foo', which the IR"
+    ):
+        irwidget.lower(text.format("bla-foo"), to="raw_ir", pipeline=f"llc -O2{arguments}")
+    made = irwidget.lower(text.format("bla-foo"), to="raw_ir", pipeline=f"opt -O2 -mcpu=x{arguments}").text
+    assert "target datalayout" not in made
+    assert "target-cpu" not in made
+    for pipeline in ("llc -mcpu=sm_8", "opt -mcpu=sm_8"):
+        with pytest.raises(irwidget.PassError, match=r"failed: nvptx64 has no processor 'sm_8'"):
+            irwidget.lower(text.format("nvptx64"), to="raw_ir", pipeline=pipeline + arguments)
+    made = irwidget.lower(text.format("nvptx64"), to="raw_ir", pipeline=f"llc -mcpu=sm_80{arguments}")
+    assert ".target sm_80" in made.text
+
+
+@pytest.mark.parametrize(
+    "head", ["define void @f() {{ {} }}", "define void @f(\n  i32 %x)\n{{ {} }}", "  define void @f() {{\n{}\n}}"]
+)
+def test_a_processor_for_functions_that_are_written_in_another_way(head):
+    made = irwidget.lower(head.format("ret void"), to="raw_ir", pipeline="opt -O1 -mtriple=x86_64 -mcpu=x86-64-v3")
+    assert '"target-cpu"="x86-64-v3"' in made.text
