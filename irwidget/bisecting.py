@@ -111,6 +111,8 @@ def bisect(
             f"A change is looked for between releases: name two or more of {package}, the oldest first "
             "(versions=[...], --versions A,B)"
         )
+    if predicate is not None and not callable(predicate):
+        raise UsageError(f"A predicate is a function of a lowering, as in lambda low: low.failure, not {predicate!r}")
     search = _Search(package, predicate, progress, dict(known or {}))
     search.make = lambda version: lower(obj, *inputs, to=to, toolchain=f"{package}=={version}", **options)
     return search.run(listed)

@@ -36,6 +36,8 @@ _SHOWN = 60
 
 def parse(text: str) -> tuple[Step, ...]:
     """The steps of a custom pipeline. Raises UsageError for an unknown tool or an empty step."""
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"A pipeline is a text, as in 'mlir-opt --cse', not {text!r}")
     steps: list[Step] = []
     for words in _split(_words(text), "|"):
         if not words:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any, ClassVar, Literal
@@ -63,7 +63,9 @@ class Comparison:
         if self._refused:
             return (*_alone(left, of_left=True), *_alone(right, of_left=False))
         pairs = list(_aligned(left.dumps[self.start :], right.dumps, self.start, self._lines))
-        return tuple(_unreached(pairs, left=left.failure is not None, right=right.failure is not None))
+        lost = (left.failure is not None, right.failure is not None)
+        unkept = (_keeps_last(self.left), _keeps_last(self.right))
+        return tuple(_unkept(_unreached(pairs, left=lost[0], right=lost[1]), left=unkept[0], right=unkept[1]))
 
     def _lines(self, dump: Dump) -> list[str]:
         """What is compared of a text."""
@@ -238,11 +240,12 @@ class Comparison:
         missing = [pair for pair in self.passes if pair.state == "not compared" and pair.right != 0]
         lost = sum(None not in (pair.left, pair.right) for pair in missing)
         said = f"; {_passes(lost)} not compared" if lost else ""
-        for failed, other, count in (
-            ("left", "right", sum(pair.left is None for pair in missing)),
-            ("right", "left", sum(pair.right is None for pair in missing)),
+        for one, low, other, count in (
+            ("left", self.left, "right", sum(pair.left is None for pair in missing)),
+            ("right", self.right, "left", sum(pair.right is None for pair in missing)),
         ):
-            said += f"; the {failed} one failed before {_passes(count)} of the {other} one" if count else ""
+            why = "kept only its last dump (dumps=False), beside" if _keeps_last(low) else "failed before"
+            said += f"; the {one} one {why} {_passes(count)} of the {other} one" if count else ""
         return said
 
     def to_html(self, path: Any = None) -> str:
@@ -279,6 +282,18 @@ def _unreached(pairs: Sequence[PassPair], *, left: bool, right: bool) -> Iterato
     last = max(i for i, pair in enumerate(pairs) if None not in (pair.left, pair.right))
     for i, pair in enumerate(pairs):
         unknown = i > last and ((left and pair.left is None) or (right and pair.right is None))
+        yield replace(pair, state="not compared") if unknown else pair
+
+
+def _keeps_last(low: Held) -> bool:
+    """Whether a lowering was asked to keep its last dump only, so that it is open which other passes it ran."""
+    return not getattr(getattr(getattr(low, "origin", None), "options", None), "dumps", True)
+
+
+def _unkept(pairs: Iterable[PassPair], *, left: bool, right: bool) -> Iterator[PassPair]:
+    """The pairs, where it is open whether one that kept its last dump only ran what only the other has."""
+    for pair in pairs:
+        unknown = (left and pair.left is None) or (right and pair.right is None)
         yield replace(pair, state="not compared") if unknown else pair
 
 

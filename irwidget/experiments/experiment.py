@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,7 @@ from irwidget.errors import UsageError
 from irwidget.experiments import files, hints, passes
 from irwidget.experiments.passes import Planned
 from irwidget.frontends import pytorch, raw_text
+from irwidget.toolchain import budget
 from irwidget.toolchain.run import Interrupted, Options, Progress, Source
 from irwidget.trace import Diagnostic, Failure, Step, Trace, Verdict, not_checked, syntax
 
@@ -79,19 +81,25 @@ class Experiment(Generic[_Lowering]):
         place = len(rest.passes) if before is None else passes.find(rest.passes, before)
         return replace(rest, passes=(*rest.passes[:place], one, *rest.passes[place:]))
 
-    def arranged(self, order: Sequence[tuple[int, Mapping[str, str]]]) -> Experiment[_Lowering]:
+    def arranged(self, order: Sequence[tuple[int, Mapping[str, object]]]) -> Experiment[_Lowering]:
         """The same with these of its passes in this order: of each its position in `passes`, and options to change.
 
         `experiment.arranged([(0, {}), (2, {"max-iterations": "1"})])`. Raises UsageError for a position that there is
-        not or that comes twice, and for an option that the pass does not have.
+        not or that comes twice, for an option that the pass does not have, and for what is no such list.
         """
-        places = [place for place, _ in order]
+        try:
+            wanted = [(operator.index(place), dict(options)) for place, options in order]
+        except (TypeError, ValueError):
+            raise UsageError(
+                f"arranged takes a list of positions with options, as in [(0, {{}}), (2, {{}})], not {order!r}"
+            ) from None
+        places = [place for place, _ in wanted]
         if len(set(places)) < len(places) or not all(0 <= place < len(self.passes) for place in places):
             raise UsageError(f"{len(self.passes)} passes come after the dump, each at most once: not {places}")
         return replace(
             self,
             passes=tuple(
-                self.passes[place].changed(options) if options else self.passes[place] for place, options in order
+                self.passes[place].changed(options) if options else self.passes[place] for place, options in wanted
             ),
         )
 
@@ -173,7 +181,7 @@ class Experiment(Generic[_Lowering]):
         values that a pass needs; dumps before a failure are in its `lowering`.
         """
         options = replace(self.options, stop=stop, progress=progress)
-        options = replace(options, timeout=timeout) if timeout is not None else options
+        options = replace(options, timeout=budget.limit(timeout)) if timeout is not None else options
         wanted = self.steps
         steps = wanted or raw_text.checks(self.text, self._before)
         if self._left_out and (reader := next((step for step in steps if step.tool == "mlir-translate"), None)):

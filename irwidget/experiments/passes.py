@@ -45,11 +45,12 @@ class Planned:
             name: value for name, sign, value in pairs if sign and value and not option_values.REACHES_OUT.search(name)
         }
 
-    def changed(self, options: Mapping[str, str]) -> Planned:
+    def changed(self, options: Mapping[str, object]) -> Planned:
         """The same pass with other values of some of its options. Raises UsageError."""
         now = self.options
         body = self.step.arguments
-        for name, value in options.items():
+        for name, given in options.items():
+            value = str(given).lower() if isinstance(given, bool) else str(given)
             if name not in now:
                 has = near(name, now) if now else "It has none."
                 raise UsageError(f"{self.name} has no option {name!r} to set here. {has}")
@@ -62,7 +63,8 @@ def after(trace: Trace, index: int, options: Options) -> tuple[Planned, ...]:
     """What the lowering runs after dump `index`, pass by pass where its tools have passes.
 
     Of a step in which the lowering failed, the passes after the failure are those that its tool runs on an empty
-    function. Raises UsageError where the dump is in the middle of a step that cannot be begun there, or before one that
+    function; a step of which dumps were not kept is a whole. Raises UsageError where the dump
+    is in the middle of a step that cannot be begun there, or before one that
     takes no text.
     """
     begun = trace.dumps[index].step
@@ -74,7 +76,8 @@ def after(trace: Trace, index: int, options: Options) -> tuple[Planned, ...]:
         done = trace.failure is None or trace.failure.step > number
         if number == begun and not later and done:
             continue
-        parts = _passes(trace, number, later, len(of_step) - len(later), options, complete=done)
+        kept = options.dumps and (bool(of_step) or not done)
+        parts = _passes(trace, number, later, len(of_step) - len(later), options, complete=done) if kept else None
         if parts is None:
             if number == begun:
                 raise UsageError(_not_here(trace, index))

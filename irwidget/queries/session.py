@@ -129,6 +129,8 @@ class Session:
             )
         if not contains and low.trace.failure is None:
             raise UsageError(f"{name} is complete: say by `contains` what text at its end is wrong")
+        if contains and low.trace.failure is None and contains not in low.text:
+            raise UsageError(f"The text at the end of {name} does not contain {contains!r}: nothing to look for")
         reduced = low.reduce((lambda text: contains in text) if contains else None, seconds=_limit(seconds))
         return {
             "operations": [reduced.before, reduced.operations],

@@ -68,6 +68,7 @@ def reduce(
     `folders` before all else, those of a toolchain, which the command of the result names by `more_words`. Otherwise
     as `irwidget.reducing.reduce.reduce`. Raises UsageError when it does not fail, or not so.
     """
+    seconds = search.check(predicate, seconds)
     with Pool(folders=folders) as pool:
 
         def task(text: str) -> FileTask:
@@ -84,7 +85,7 @@ def reduce(
             tools = last.tools or versions((), folders)
             return Reduced(
                 form.text(best), form.count(best), before, kind, steps, test.tried, complete, tools, "python",
-                (*words, *more_words), said, dict(test.ways), test.seconds, ir,
+                (*words, *more_words), said, dict(test.ways), test.seconds, ir, tuple(test.raised),
             )  # fmt: skip
 
         def smaller(best: _T) -> None:

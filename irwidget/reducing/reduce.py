@@ -53,6 +53,9 @@ def reduce(
 
     Raises UsageError when there is nothing to reduce: no failure, one that does not happen again, or no IR.
     """
+    seconds = search.check(predicate, seconds)
+    if alone and predicate:
+        raise UsageError("alone=True is of the pass that failed; with a predicate all passes run")
     how = replace(options or Options(), progress=None, stop=None, timeout=None)
     with Pool(folders=how.folders) as pool:
         limit = (options.timeout if options else None) or _EACH
@@ -166,20 +169,21 @@ def _search(
     kind: Kind | None = None if asked.predicate else start.outcome.kind
     test: Search[str] = Search(asked.pool, task, str, kind, asked.predicate, seconds, stop)
 
-    def made(text: str, best: str, *, complete: bool) -> Reduced:
+    def made(best: str, *, complete: bool) -> Reduced:
         said = (test.last or start.outcome).message if kind else ""
         tools = asked.trace.tools
         return Reduced(
-            text, count(best), before, kind, start.steps, test.tried, complete, tools, start.language.name, (), said,
-            dict(test.ways), test.seconds,
+            best, count(best), before, kind, start.steps, test.tried, complete, tools, start.language.name, (), said,
+            dict(test.ways), test.seconds, raised=tuple(test.raised),
         )  # fmt: skip
 
     def smaller(best: str) -> None:
         if progress:
-            progress(made(best, best, complete=False))
+            progress(made(best, complete=False))
 
     best, complete = search.run(start.text, start.language.smaller, test, smaller)
-    return made(_pretty(best, start, asked, test), best, complete=complete)
+    found = made(best, complete=complete)
+    return replace(found, text=_pretty(best, start, asked, test))
 
 
 def _pretty(text: str, start: _Start, asked: _Asked, test: Search[str]) -> str:

@@ -57,6 +57,8 @@ class Reduced:
     """How long it took."""
     ir: str = field(default="", repr=False)
     """Of a Python file, the IR that the pass failed on, where it is known."""
+    raised: tuple[Exception, ...] = field(default=(), repr=False)
+    """What the predicate raised of candidates, which were then not taken."""
 
     @property
     def pipeline(self) -> str:
@@ -103,6 +105,7 @@ class Reduced:
                 *self._stock(),
                 *([f"Versions: {versions}"] if versions else []),
                 *([self.account] if self.ways else []),
+                *([self._refused] if self.raised else []),
             ]
         )
 
@@ -112,6 +115,14 @@ class Reduced:
         ways = ", ".join(f"{name} {one.kept} of {one.candidates}" for name, one in self.ways.items())
         tried = _counted(self.tried, "candidate")
         return f"Tried: {tried} in {self.seconds:.0f} s; taken of those: {ways}" if ways else ""
+
+    @property
+    def _refused(self) -> str:
+        """Of how many candidates the predicate said nothing, and why."""
+        last = self.raised[-1]
+        said = str(last).split("\n")[0]
+        of = _counted(len(self.raised), "candidate")
+        return f"Not taken: {of} of which the predicate raised an error ({type(last).__name__}: {said})"
 
     def _stock(self) -> list[str]:
         """For a Python file: the IR that the pass fails on, and the stock tool's command."""

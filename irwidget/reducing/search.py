@@ -13,6 +13,7 @@ from irwidget.reducing.failing import Kind
 from irwidget.reducing.pool import Pool, Stopped
 from irwidget.reducing.report import Tried
 from irwidget.reducing.tasks import Outcome, Task
+from irwidget.toolchain import budget
 
 _T = TypeVar("_T")
 Predicate = Callable[[str], bool]
@@ -49,6 +50,8 @@ class Search(Generic[_T]):
         self._began = time.monotonic()
         self._end = self._began + seconds
         self._known: dict[str, bool] = {}
+        self.raised: list[Exception] = []
+        """What the predicate raised of candidates, which then are none that it holds of."""
 
     @property
     def seconds(self) -> float:
@@ -89,7 +92,11 @@ class Search(Generic[_T]):
         """Whether an outcome is what is looked for."""
         if self._predicate is None:
             return self._kind is not None and self._kind.includes(outcome.kind)
-        return outcome.kind is None and self._predicate(outcome.text)
+        try:
+            return outcome.kind is None and bool(self._predicate(outcome.text))
+        except Exception as error:  # the user's own code, of a text that it may not have been written for
+            self.raised.append(error)
+            return False
 
     def _count(self, one: Tried) -> None:
         self.ways[self.way] = self.ways.get(self.way, Tried()) + one
@@ -115,8 +122,18 @@ def run(
     return best, True
 
 
+def check(predicate: Predicate | None, seconds: float) -> float:
+    """The seconds that a search may take, 0 for none. Raises UsageError for what is no predicate, or no such number."""
+    if predicate is not None and not callable(predicate):
+        said = f"lambda text: {predicate!r} in text" if isinstance(predicate, str) else "lambda text: ..."
+        raise UsageError(f"A predicate is a function of a text, as in {said}, not {predicate!r}")
+    return 0.0 if seconds == 0 else budget.limit(seconds)
+
+
 def begun(pool: Pool, task: Task, predicate: Predicate | None) -> Outcome:
-    """What comes of the program that is to be made smaller. Raises UsageError where the predicate does not hold."""
+    """What comes of the program that is to be made smaller. Raises UsageError where the predicate does not hold, and
+    what it raises.
+    """
     found = pool.run(task)
     if predicate is not None and (found.kind is not None or not predicate(found.text)):
         said = f": {found.message}" if found.kind else ""

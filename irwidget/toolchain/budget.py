@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import numbers
 import signal
 import sys
 import threading
@@ -18,7 +19,7 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 
 from irwidget import phases
-from irwidget.errors import ToolError
+from irwidget.errors import ToolError, UsageError
 from irwidget.toolchain import interrupts
 
 _PREPARATION = "the preparation"
@@ -256,6 +257,14 @@ def _take_back(thread: int) -> None:
 
 
 _current: ContextVar[Budget | None] = ContextVar("irwidget_budget", default=None)
+
+
+def limit(seconds: float) -> float:
+    """Seconds that something may take. Raises UsageError for what is no number above 0."""
+    number = not isinstance(seconds, bool) and isinstance(seconds, numbers.Real)
+    if not number or not 0 < float(seconds) <= threading.TIMEOUT_MAX:
+        raise UsageError(f"a limit is a number of seconds above 0, not {seconds!r}")
+    return float(seconds)
 
 
 def current() -> Budget | None:

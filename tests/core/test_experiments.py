@@ -487,3 +487,37 @@ def test_dumps_that_tools_go_on_from_can_be_edited_those_before_objects_not():
     last = low.edit(-1).run()
     assert irwidget.compare(low, last).summary.endswith("; the results are the same"), "as its parser writes it or not"
     assert low.edit(-1, low.text.replace("arith.addf", "arith.mulf")).run().text != low.text
+
+
+def test_a_lowering_that_kept_its_last_dump_only_goes_on_with_all_its_steps():
+    """Steps without a dump were left out, and what the other side ran was said to be only there."""
+    x = torch.ones(2, 4)
+    every, last = (irwidget.lower(nn.ReLU(), x, to="llvm_ir", dumps=dumps) for dumps in (True, False))
+    assert irwidget.compare(last, last.edit(0).run()).ends_the_same
+    assert [one.step for one in last.edit(0).passes] == list(last.steps)
+    found, other = irwidget.compare(every, last), irwidget.compare(last, every)
+    count = len(every.dumps) - 2
+    assert found.summary == (
+        "the same after 1 pass; the right one kept only its last dump (dumps=False), beside "
+        f"{count} passes of the left one; the results are the same"
+    )
+    assert "the left one kept only its last dump" in other.summary
+    assert {pair.state for pair in (*found.passes, *other.passes)} == {"same", "not compared"}
+
+
+def test_what_no_experiment_can_be_asked_for(linalg):
+    changed = linalg.edit(0)
+    options = [(place, dict.fromkeys(one.options, 1)) for place, one in enumerate(changed.passes)]
+    place = next(i for i, one in enumerate(changed.passes) if "max-iterations" in one.options)
+    assert changed.arranged([(place, {"max-iterations": 3})]).passes[0].options["max-iterations"] == "3"
+    for wrong in ("abc", [0, 1], 5, [(0.5, {})], [(0, 3)]):
+        with pytest.raises(UsageError, match="arranged takes a list of positions with options"):
+            changed.arranged(wrong)
+    with pytest.raises(UsageError, match="wants true or false, not '1'"):
+        changed.arranged(options)
+    for change in (changed.inserted, lambda what: changed.replaced(1, what)):
+        with pytest.raises(UsageError, match="A pipeline is a text, as in 'mlir-opt --cse', not 5"):
+            change(5)
+    for limit in (0, -1, "x", True):
+        with pytest.raises(UsageError, match="a limit is a number of seconds above 0"):
+            changed.run(timeout=limit)

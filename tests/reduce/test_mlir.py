@@ -146,6 +146,35 @@ def test_a_predicate_says_what_is_looked_for():
         low.reduce()
 
 
+def test_what_a_predicate_raises_of_a_candidate_is_told_and_ends_nothing():
+    low = raw(BIG, "mlir-opt --canonicalize --cse")
+    reduced = low.reduce(lambda text: text.split("arith.divsi")[1] != "")
+    assert "arith.divsi" in reduced.text
+    assert reduced.operations <= 3
+    assert {type(error) for error in reduced.raised} == {IndexError}
+    assert len(reduced.raised) <= reduced.tried
+    said = "of which the predicate raised an error (IndexError: list index out of range)"
+    assert f"Not taken: {len(reduced.raised)} candidates {said}" in reduced.report
+    with pytest.raises(ZeroDivisionError):  # of the program itself, the user's own error
+        low.reduce(lambda text: 1 / 0)
+
+
+@pytest.mark.parametrize(
+    ("predicate", "how", "said"),
+    [
+        ("arith.divsi", {}, r"A predicate is a function of a text, as in lambda text: 'arith.divsi' in text, not"),
+        (bool, {"alone": True}, "alone=True is of the pass that failed"),
+        (bool, {"seconds": -1}, "a limit is a number of seconds above 0, not -1"),
+        (bool, {"seconds": "5"}, "a limit is a number of seconds above 0, not '5'"),
+        (bool, {"seconds": float("nan")}, "a limit is a number of seconds above 0, not nan"),
+    ],
+)
+def test_what_no_reduction_can_be_asked_for(predicate, how, said):
+    low = raw("func.func @f() {\n  return\n}", "mlir-opt --cse")
+    with pytest.raises(UsageError, match=said):
+        low.reduce(predicate, **how)
+
+
 def test_a_function_that_is_called_shrinks_too():
     sums = "".join(f"  %x{i} = arith.addf %{f'x{i - 1}' if i else 'a'}, %b : f32\n" for i in range(9))
     called = f"func.func @f(%a: f32, %b: f32) -> f32 {{\n{sums}  %e = math.erf %x8 : f32\n  return %e : f32\n}}\n"
