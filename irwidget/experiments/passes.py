@@ -76,8 +76,8 @@ def after(trace: Trace, index: int, options: Options) -> tuple[Planned, ...]:
         done = trace.failure is None or trace.failure.step > number
         if number == begun and not later and done:
             continue
-        kept = options.dumps and (bool(of_step) or not done)
-        parts = _passes(trace, number, later, len(of_step) - len(later), options, complete=done) if kept else None
+        count = len(of_step) - len(later)
+        parts = _passes(trace, number, later, count, options, complete=done) if options.dumps else None
         if parts is None:
             if number == begun:
                 raise UsageError(_not_here(trace, index))
