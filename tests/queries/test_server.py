@@ -114,6 +114,7 @@ def test_failures_are_answers_and_mistakes_are_told(tmp_path):
             "there is no line 0": ("made_of", {"line": 0}),
             "has no pass '999": ("text", {"which": "9" * 5000}),
             "is complete: say by `contains`": ("reduce", {}),
+            "does not contain 'zzz': nothing to look for": ("reduce", {"contains": "zzz"}),
         }
         for begins, (tool, more) in said.items():
             answer = await call(tool, lowering=name, **more)

@@ -502,3 +502,9 @@ def test_a_release_of_pips(here):
     low = irwidget.lower(column, X, OUT, 1024, 32, toolchain="triton==3.6.0", **LAUNCH)
     assert low.tools["triton"] == "3.6.0"
     assert irwidget.compare(low, here).first is not None
+
+
+def test_what_is_no_predicate_is_refused_before_a_release_is_tried(monkeypatch):
+    monkeypatch.setattr(bisecting, "lower", lambda *_, **__: pytest.fail("a release was tried"))
+    with pytest.raises(irwidget.UsageError, match="A predicate is a function of a lowering, .* not 'x'"):
+        irwidget.bisect(column, to="raw_ir", package="x", versions=["1", "2"], predicate="x")
