@@ -14,6 +14,7 @@ from irwidget.checking.allowance import ExpectedResult
 from irwidget.checking.expected import ExportedCopy, array, expect
 from irwidget.checking.growth import growth
 from irwidget.checking.judge import judge
+from irwidget.toolchain import jit
 from irwidget.toolchain.events import Array
 from irwidget.trace import Element, Verdict
 
@@ -65,6 +66,15 @@ PROGRAMS = {
 TARGETS = ["linalg_on_tensors_mlir", "llvm_mlir", "llvm_ir"]
 EVERYWHERE = ("several", "mutated buffers", "bfloat16", "complex", "no element", "large weights")
 """Programs with inputs or results of a kind of their own: they are executed at each level, the others at the last."""
+
+
+@pytest.mark.parametrize("name", ["mlp", "several", "half", "bfloat16", "mutated buffers"])
+def test_a_program_of_many_loops_is_compiled_without_llvms_passes_for_them(name, monkeypatch):
+    monkeypatch.setattr(jit, "_MANY", 0)
+    model, inputs = PROGRAMS[name]
+    low = irwidget.lower(model, *inputs, to="llvm_ir", check=True, isolate=False)
+    assert " = phi " in low.text
+    assert low.check.state == "equal"
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
