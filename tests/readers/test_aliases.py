@@ -4,6 +4,7 @@ import pytest
 
 import irwidget
 from irwidget.readers.aliases import arranged
+from irwidget.trace import Location
 from tests.readers.test_open import BANNER
 
 NAMES = """\
@@ -68,5 +69,6 @@ def test_pretty_places_go_on_with_their_callers():
     """As `--mlir-pretty-debuginfo` prints them."""
     text = "#loc1 = x.py:1:2\n#loc2 = #loc1\n at #loc3\n at x.py:7:1\nmodule {\n} #loc2\n#loc3 = #loc1\n at x.py:9:9\n"
     (low,) = irwidget.open(f"{BANNER.format('A (a)')}{text}\n{BANNER.format('B (b)')}{text}\n")
-    assert [dump.text for dump in low.dumps] == [text, text]
+    called = Location("x.py", 1, 2, Location("x.py", 9, 9, Location("x.py", 7, 1)))
+    assert [(dump.text, dump.locations) for dump in low.dumps] == [("module {\n}\n", (called, called))] * 2
     assert low.diagnostics == ()
