@@ -24,6 +24,7 @@ _OPERANDS = re.compile(r"\{[^}]*\}|[^,{}]+")
 _WITHOUT_EFFECT = ("bar", "barrier", "griddepcontrol", "membar", "fence", "nanosleep")
 """What only orders a program's threads and launches: operations are executed one after the other anyway."""
 
+_NOT_SET = "what inline assembly has not set"
 Registers = dict[str, Any]
 
 
@@ -85,13 +86,13 @@ def _run(statements: Any, flat: list[Any], op: Operation, count: int, pack: int,
             number += 1
     calls = count // pack
     for negated, predicate, name, operands in statements:
-        _execute(registers, calls, (negated, predicate), name, operands)
+        _execute(registers, calls, (negated, predicate), name, operands, poison)
     made: list[Any] = []
     at = 0
     for kind, (amount, together) in zip(op.made, sizes, strict=True):
         missing = [f"${one}" for one in range(at, at + amount) if f"${one}" not in registers]
         if missing:
-            poison.met["what inline assembly has not set"] = None
+            poison.met[_NOT_SET] = None
             made.append(np.full(count, poison.value(kind)))
         else:
             shifts = np.arange(together, dtype=np.uint64) * np.uint64(kind.bits)
@@ -107,7 +108,9 @@ def _registers(kind: Type, pack: int) -> tuple[int, int]:
     return pack // together, together
 
 
-def _execute(registers: Registers, calls: int, guard: tuple[str, str], name: str, operands: list[str]) -> None:
+def _execute(
+    registers: Registers, calls: int, guard: tuple[str, str], name: str, operands: list[str], poison: Poison
+) -> None:
     """One instruction for all calls. Raises NotImplementedError."""
     plain, *how = name.split(".")
     if plain in _WITHOUT_EFFECT and "red" not in how:
@@ -123,7 +126,9 @@ def _execute(registers: Registers, calls: int, guard: tuple[str, str], name: str
             continue
         if guard[1]:
             holds = _known(registers, guard[1]) ^ bool(guard[0])
-            value = np.where(holds, value, registers.get(target, np.zeros_like(value)))
+            if target not in registers and not np.all(holds):
+                poison.met[_NOT_SET] = None
+            value = np.where(holds, value, registers.get(target, poison.value(Type("i32")).astype(value.dtype)))
         registers[target] = value
 
 

@@ -10,12 +10,13 @@ import itertools
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from irwidget.toolchain.ttir_assembly import assembly
+from irwidget.toolchain.ttir_combining import combining
 from irwidget.toolchain.ttir_library import library_function
 from irwidget.toolchain.ttir_memory import Descriptor, Memory, Watch, in_memory
 from irwidget.toolchain.ttir_numbers import Poison, constant, elementwise, from_bits, rounded, to_bits
@@ -31,56 +32,8 @@ from irwidget.toolchain.ttir_program import (
     needed,
     only_reduced,
 )
-from irwidget.toolchain.ttir_tensors import number, on_tensors
-
-Places = list[Any]
-"""The values of a function that runs, by number."""
-Step = Callable[[Places], object]
-
-
-class _NotAtOnce(Exception):
-    """A function of single elements decides by one, so that many cannot be computed at once."""
-
-
-@dataclass
-class _Region:
-    """Blocks that can run."""
-
-    blocks: list[_Block] = field(default_factory=list["_Block"])
-
-    def run(self, places: Places) -> tuple[str, list[Any]]:
-        """The name of the operation that ends it, and its operands."""
-        block = self.blocks[0]
-        while True:
-            for step in block.steps:
-                step(places)
-            following = block.ends(places)
-            if isinstance(following, tuple):
-                return following
-            block = following
-
-
-@dataclass
-class _Block:
-    arguments: list[int]
-    steps: list[Step] = field(default_factory=list[Step])
-    ends: Callable[[Places], Any] = lambda _: ("", [])
-
-
-@dataclass
-class _Callable:
-    """A function that can run."""
-
-    arguments: list[int]
-    template: Places
-    """What its places begin with: constants."""
-    body: _Region = field(default_factory=_Region)
-
-    def __call__(self, *given: Any) -> list[Any]:
-        places = self.template.copy()
-        for place, value in zip(self.arguments, given, strict=True):
-            places[place] = value
-        return self.body.run(places)[1]
+from irwidget.toolchain.ttir_steps import Places, Procedure, Region, RunnableBlock, Step, decided
+from irwidget.toolchain.ttir_tensors import on_tensors
 
 
 class Kernel:
@@ -91,7 +44,7 @@ class Kernel:
 
     def __init__(self, ttir: str) -> None:
         self.functions = functions(ttir)
-        self._made: dict[str, _Callable] = {}
+        self._made: dict[str, Procedure] = {}
         self.name = next(iter(self.functions))
         self.parameters = [kind for _, kind in self.functions[self.name].arguments]
         self.program = (0, 0, 0)
@@ -136,7 +89,7 @@ class Kernel:
         self.program = waiting
         sys.setrecursionlimit(limit)
 
-    def function(self, name: str) -> _Callable:
+    def function(self, name: str) -> Procedure:
         """A function of the module, made when it is called first. Raises NotImplementedError."""
         if name not in self._made:
             if name not in self.functions:
@@ -170,9 +123,9 @@ class _Compiled:
         self._needed = needed(function, kernel.functions)
         self._only_reduced = only_reduced(function)
 
-    def into(self, made: dict[str, _Callable]) -> None:
+    def into(self, made: dict[str, Procedure]) -> None:
         arguments = self._new([name for name, _ in self._function.arguments])
-        made[self._function.name] = found = _Callable(arguments, self._template)
+        made[self._function.name] = found = Procedure(arguments, self._template)
         found.body = self._region(self._function.blocks)
 
     def _new(self, names: Sequence[str]) -> list[int]:
@@ -185,8 +138,8 @@ class _Compiled:
     def _many(self, names: Sequence[str]) -> list[int]:
         return [self._numbers[name] for name in names]
 
-    def _region(self, blocks: Sequence[Block]) -> _Region:
-        made = _Region([_Block(self._new(block.arguments)) for block in blocks])
+    def _region(self, blocks: Sequence[Block]) -> Region:
+        made = Region([RunnableBlock(self._new(block.arguments)) for block in blocks])
         by_name = {block.name: one for block, one in zip(blocks, made.blocks, strict=True)}
         reached = {blocks[0].name}
         for block, one in zip(blocks, made.blocks, strict=True):
@@ -206,12 +159,12 @@ class _Compiled:
         name, given = op.name, self._many(op.operands)
         return lambda places: (name, [places[one] for one in given])
 
-    def _branch(self, op: Operation, blocks: dict[str, _Block]) -> Callable[[Places], Any]:
+    def _branch(self, op: Operation, blocks: dict[str, RunnableBlock]) -> Callable[[Places], Any]:
         ways = [(blocks[name], self._many(given)) for name, given in op.places]
         condition = self._numbers[op.operands[0]] if op.operands else -1
 
-        def branch(places: Places) -> _Block:
-            block, given = ways[0 if condition < 0 or _decided(places[condition]) else 1]
+        def branch(places: Places) -> RunnableBlock:
+            block, given = ways[0 if condition < 0 or decided(places[condition]) else 1]
             values = [places[one] for one in given]
             for place, value in zip(block.arguments, values, strict=True):
                 places[place] = value
@@ -238,9 +191,9 @@ class _Compiled:
             "scf.while": self._while,
             "scf.if": self._if,
             "tt.call": self._call,
-            "tt.reduce": self._reduce,
-            "tt.scan": self._scan,
-            "tt.map_elementwise": self._map,
+            "tt.reduce": self._combine,
+            "tt.scan": self._combine,
+            "tt.map_elementwise": self._combine,
         }
         if op.name in special:
             return special[op.name](op)
@@ -341,7 +294,7 @@ class _Compiled:
             for place, value in zip(carried, values, strict=True):
                 places[place] = value
             condition, *values = before.run(places)[1]
-            if not _decided(condition):
+            if not decided(condition):
                 return False, values
             for place, value in zip(handed, values, strict=True):
                 places[place] = value
@@ -377,7 +330,7 @@ class _Compiled:
         ways = [self._region(one) for one in op.regions]
 
         def choose(places: Places) -> None:
-            way = 0 if _decided(places[condition]) else 1
+            way = 0 if decided(places[condition]) else 1
             if way < len(ways):
                 for place, value in zip(results, ways[way].run(places)[1], strict=True):
                     places[place] = value
@@ -388,122 +341,9 @@ class _Compiled:
         name, kernel = callee(op), self._kernel
         return self._plain(op, lambda *given: _one_or_all(kernel.function(name)(*given)))
 
-    # --- functions of elements
-
-    def _combining(self, op: Operation) -> Callable[..., list[Any]]:
-        """What an operation combines elements with: the places, those before, those after."""
-        region = self._region(op.regions[0])
-        arguments = region.blocks[0].arguments
-
-        def at_once(places: Places, given: Sequence[Any]) -> list[Any]:
-            for place, value in zip(arguments, given, strict=True):
-                places[place] = value
-            return region.run(places)[1]
-
-        def combine(places: Places, *sides: Sequence[Any], whole: bool = False) -> list[Any]:
-            given = [value for side in sides for value in side]
-            shape = given[0].shape
-            if any(value.shape != shape for value in given):
-                shape = np.broadcast_shapes(*(value.shape for value in given))
-            try:
-                return [one if one.shape == shape else np.broadcast_to(one, shape) for one in at_once(places, given)]
-            except _NotAtOnce:
-                if whole:
-                    raise
-                wide = [np.broadcast_to(value, shape) for value in given]
-                each = [at_once(places, [np.asarray(value[one]) for value in wide]) for one in np.ndindex(shape)]
-                return [np.array(values).reshape(shape) for values in zip(*each, strict=True)]
-
-        return combine
-
-    def _reduce(self, op: Operation) -> Step:
-        given, results, axis = self._many(op.operands), self._new(op.results), number(op, "axis")
-        combine, poison = self._combining(op), self._kernel.poison
-        whole = [at for at, kind in enumerate(op.made) if kind.is_integer and not _in_any_order(op)]
-
-        def folded(places: Places, values: list[Any]) -> list[Any]:
-            while (count := len(values[0])) > 1:
-                even = count - count % 2
-                made = combine(places, [value[:even:2] for value in values], [value[1::2] for value in values])
-                if even < count:
-                    made = [np.concatenate([one, other[even:]]) for one, other in zip(made, values, strict=True)]
-                values = made
-            return [value[0] for value in values]
-
-        def reduce(places: Places) -> None:
-            values = [np.moveaxis(places[one], axis, 0) for one in given]
-            made = folded(places, values)
-            if whole:  # an index, say, of one of several largest elements: the layout decides
-                back = folded(places, [value[::-1] for value in values])
-                if any(not np.array_equal(made[at], back[at]) for at in whole):
-                    poison.met["a reduction whose result depends on the order of elements"] = None
-                    made = back if poison.other else made
-            for place, value in zip(results, made, strict=True):
-                places[place] = value
-
-        return reduce
-
-    def _scan(self, op: Operation) -> Step:
-        given, results, axis = self._many(op.operands), self._new(op.results), number(op, "axis")
-        way = -1 if "reverse = true" in op.text else 1
-        combine = self._combining(op)
-
-        def in_steps(places: Places, values: list[Any]) -> list[Any]:
-            """Each step combines twice as many elements as the one before."""
-            made, step = [np.array(value) for value in values], 1
-            while step < len(values[0]):
-                together = combine(places, [one[:-step] for one in made], [one[step:] for one in made], whole=True)
-                for one, value in zip(made, together, strict=True):
-                    one[step:] = value
-                step *= 2
-            return made
-
-        def one_by_one(places: Places, values: list[Any]) -> list[Any]:
-            made = [np.array(value) for value in values]
-            before: list[Any] = [value[0] for value in values]
-            for at in range(1, len(values[0])):
-                before = combine(places, before, [value[at] for value in values])
-                for one, value in zip(made, before, strict=True):
-                    one[at] = value
-            return made
-
-        def scan(places: Places) -> None:
-            values = [np.moveaxis(places[one], axis, 0)[::way] for one in given]
-            try:
-                made = in_steps(places, values)
-            except _NotAtOnce:
-                made = one_by_one(places, values)
-            for place, value in zip(results, made, strict=True):
-                places[place] = np.moveaxis(value[::way], 0, axis)
-
-        return scan
-
-    def _map(self, op: Operation) -> Step:
-        pack = number(op, "pack")
-        given, results, combine = self._many(op.operands), self._new(op.results), self._combining(op)
-        poison = self._kernel.poison
-
-        def apart(values: list[Any]) -> list[Any]:
-            """Those of one call side by side: which elements go together, the layout decides."""
-            axis = 0 if poison.other else -1
-            together = (pack, -1) if poison.other else (-1, pack)
-            return [one for value in values for one in np.moveaxis(np.reshape(value, together), axis, 0)]
-
-        def step(places: Places) -> None:
-            values = [places[one] for one in given]
-            if pack == 1:
-                made = combine(places, values)
-            else:
-                poison.met["tl.map_elementwise of several elements, which ones the layout decides"] = None
-                each, axis = combine(places, apart(values)), 0 if poison.other else -1
-                made = [
-                    np.stack(each[at : at + pack], axis=axis).reshape(values[0].shape)
-                    for at in range(0, len(each), pack)
-                ]
-            for place, value in zip(results, made, strict=True):
-                places[place] = value
-
-        return step
+    def _combine(self, op: Operation) -> Step:
+        given, results = self._many(op.operands), self._new(op.results)
+        return combining(op, given, results, self._region(op.regions[0]), self._kernel.poison)
 
     # --- what is said
 
@@ -530,15 +370,6 @@ _LOOKED_AT = 64
 """Of how many turns of a loop one is looked at: whether there is an end of it. A power of two."""
 
 
-_COMMUTATIVE = frozenset(f"arith.{name}" for name in "addi muli andi ori xori maxsi minsi maxui minui".split())
-
-
-def _in_any_order(op: Operation) -> bool:
-    """Whether a reduction combines integers by one operation for which their order does not matter."""
-    (block,) = op.regions[0]
-    return len(block.operations) == 2 and block.operations[0].name in _COMMUTATIVE
-
-
 def _bits(values: list[Any]) -> list[Any]:
     """What two lists have in common only where no operation tells them apart."""
     return [one.tobytes() if isinstance(one, np.ndarray | np.generic) else one for one in values]
@@ -547,13 +378,6 @@ def _bits(values: list[Any]) -> list[Any]:
 def _axis(op: Operation) -> int:
     match = re.match(r"\s*([xyz])", op.text)
     return "xyz".index(match[1]) if match else 0
-
-
-def _decided(condition: Any) -> bool:
-    """A condition as Python has it. Raises _NotAtOnce for those of many elements."""
-    if np.ndim(condition):
-        raise _NotAtOnce
-    return bool(condition)
 
 
 def _one_or_all(values: list[Any]) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -117,26 +116,14 @@ class Memory:
         return pointers, ... if mask is None or mask.all() else np.broadcast_to(mask, pointers.shape)
 
     def _read(self, flat: Any, kind: Type) -> Any:
-        everywhere, otherwise = _everywhere(flat.shape), _nothing(flat.shape, kind.bits_dtype)
-        return self._native.load(flat, everywhere, otherwise, kind.bits_dtype)
+        everywhere = np.ones(flat.shape, dtype=bool)
+        return self._native.load(flat, everywhere, np.zeros(flat.shape, dtype=kind.bits_dtype), kind.bits_dtype)
 
     def _write(self, flat: Any, values: Any, kind: Type) -> None:
         bits = np.ascontiguousarray(to_bits(np.asarray(values).astype(kind.dtype), kind))
         if self.compared:
             self.changes += not np.array_equal(to_bits(from_bits(self._read(flat, kind), kind), kind), bits)
-        self._native.store(np.ascontiguousarray(flat), bits, _everywhere(flat.shape))
-
-
-@lru_cache(64)
-def _everywhere(shape: tuple[int, ...]) -> Any:
-    """A mask that is true. Nobody writes into it."""
-    return np.ones(shape, dtype=bool)
-
-
-@lru_cache(64)
-def _nothing(shape: tuple[int, ...], dtype: Any) -> Any:
-    """Zeros. Nobody writes into them."""
-    return np.zeros(shape, dtype=dtype)
+        self._native.store(np.ascontiguousarray(flat), bits, np.ones(flat.shape, dtype=bool))
 
 
 _CHANGES: dict[str, Function] = {

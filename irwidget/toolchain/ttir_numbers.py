@@ -155,9 +155,9 @@ def extreme(x: Any, y: Any, *, most: bool, with_nan: bool) -> Any:
     """The larger or the smaller one; -0 is less than 0, of which NumPy takes either."""
     choose = (np.maximum if with_nan else np.fmax) if most else (np.minimum if with_nan else np.fmin)
     made = choose(x, y)
-    zeros = (x == 0) & (y == 0)
-    if not np.any(zeros):
+    if not np.any(made == 0):
         return made
+    zeros = (x == 0) & (y == 0)
     negative = (np.signbit(x) & np.signbit(y)) if most else (np.signbit(x) | np.signbit(y))
     return np.where(zeros, np.where(negative, np.array(-0.0, made.dtype), np.array(0.0, made.dtype)), made)
 
@@ -261,8 +261,7 @@ def high_product(x: Any, y: Any, *, with_sign: bool = False) -> Any:
     if bits == 64:
         made = np.vectorize(lambda a, b: (int(a) * int(b)) >> 64, otypes=[one.dtype])(one, other)
     else:
-        wide = np.int64 if with_sign else np.uint64
-        made = (one.astype(wide) * other.astype(wide)) >> wide(bits)
+        made = (one.astype(np.uint64) * other.astype(np.uint64)) >> np.uint64(bits)  # whose lower half no sign changes
     return made.astype(one.dtype).view(np.asarray(x).dtype)
 
 

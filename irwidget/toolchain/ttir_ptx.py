@@ -189,8 +189,7 @@ def _integers(plain: str, how: Sequence[str], given: list[Any]) -> Any:
         return low(_OF_BITS[plain](*given), bits)
     if plain in ("shl", "shr"):
         value, amount = _numbers(given[0], kind), low(given[1], 32)
-        most = np.uint64(bits - 1) if plain == "shr" and kind[0] == "s" else np.uint64(63)
-        by = np.minimum(amount, most).astype(value.dtype)
+        by = np.minimum(amount, np.uint64(63)).astype(value.dtype)
         made = (value << by if plain == "shl" else value >> by).view(np.uint64)
         return np.where((amount >= bits) & ((plain == "shl") | (kind[0] != "s")), np.uint64(0), low(made, bits))
     numbers = [_numbers(one, kind) for one in given]

@@ -41,12 +41,17 @@ ONE, OTHER = torch.tensor([5, -7, 2**31 - 1, -(2**31), 0, 12345, -1, 255]), torc
         ("max.f32 $0, $1, $2;", lambda x, y: torch.tensor([2, 0.5, 0.0, 1, 3e38, 0.0, 7.25, 1])),
         ("min.NaN.f32 $0, $1, $2;", lambda x, y: torch.tensor([1.5, -2.5, -0.0, np.nan, 3e38, -0.0, -8, -1e-40])),
         ("add.ftz.f32 $0, $1, $1;", lambda x, y: torch.where(x.abs() < 1e-38, 0 * x, x + x)),
+        ("mul.ftz.f32 $0, $2, 0f00800000;", lambda x, y: torch.where(y.abs() < 1, 0 * y, y * 2.0**-126)),
         ("add.sat.f32 $0, $1, $2;", lambda x, y: (x + y).nan_to_num(0, 1).clamp(0, 1)),
         ("tanh.approx.f32 $0, $1;", lambda x, y: x.tanh()),
         ("cvt.rpi.f32.f32 $0, $1;", lambda x, y: x.ceil()),
         ("{ .reg .pred p; setp.lt.f32 p, $1, $2; selp.f32 $0, $1, $2, p; }", lambda x, y: torch.where(x < y, x, y)),
         (
             "{ .reg .pred p; setp.geu.f32 p, $1, $2; mov.f32 $0, $2; @p mov.f32 $0, 1.5; }",
+            lambda x, y: torch.where(x < y, y, 1.5),
+        ),
+        (
+            "{ .reg .pred p; setp.lt.f32 p, $1, $2; mov.f32 $0, $2; @!p mov.f32 $0, 1.5; }",
             lambda x, y: torch.where(x < y, y, 1.5),
         ),
         (
@@ -85,6 +90,10 @@ def _without_sign(number):
     ("asm", "expected"),
     [
         ("mad.lo.s32 $0, $1, $2, $1;", lambda i, j: i * j + i),
+        *(
+            (f"{{ .reg .pred p; setp.{name}.u32 p, $1, $1; selp.b32 $0, 1, 2, p; }}", lambda i, j, same=same: same)
+            for name, same in (("lo", 2), ("ls", 1), ("hi", 2), ("hs", 1))
+        ),
         ("mul.hi.s32 $0, $1, $2;", lambda i, j: (i * j) >> 32),
         ("mul.hi.u32 $0, $1, $2;", lambda i, j: (_without_sign(i) * _without_sign(j)) >> 32),
         ("{ .reg .b64 t; mul.wide.s32 t, $1, $2; mov.b64 {$0, _}, t; }", lambda i, j: i * j),
@@ -199,6 +208,18 @@ def test_what_depends_on_which_elements_go_together_is_in_doubt():
     values, notes = executed(pairs, torch.arange(4, dtype=torch.int32), torch.zeros(4, dtype=torch.int32), N=4)
     assert values == [1, -1, 5, -1]
     assert ["which ones the layout decides" in one for one in notes] == [True]
+
+
+@pytest.mark.parametrize(
+    "asm",
+    ["{ .reg .b32 t; mov.b32 t, $1; }", "{ .reg .pred p; setp.lt.s32 p, $1, $2; @p mov.b32 $0, $2; }"],
+)
+def test_what_is_not_set_has_no_value(asm):
+    out = torch.zeros(8, dtype=torch.int32)
+    with frontend.recording("sm_90", values=True) as launches:
+        by_assembly[(1,)](*(one.to("cuda") for one in (ONE, OTHER, out)), ASM=asm, HOW="=r,r,r", PACK=1, N=8)
+    (note,) = launches.diagnostics
+    assert "computes with what inline assembly has not set" in note.message
 
 
 @pytest.mark.parametrize(

@@ -215,6 +215,8 @@ def in_an_order(x, out, WHAT: tl.constexpr):
         tl.store(out + i * 4 + j, tl.map_elementwise(sums_and_differences, a, pack=2)[0])
     elif WHAT == "matched":  # each element of one with that of the other
         tl.store(out, tl.sum(tl.view(a, (16,)) * (tl.arange(0, 16) + 1), 0))
+    elif WHAT == "place":  # beside places, which keep their order
+        tl.store(out, tl.argmax(tl.view(a, (16,)), 0))
     elif WHAT == "same":
         tl.store(out + tl.arange(0, 16), tl.view(tl.full((4, 4), 3.0, tl.float32), (16,)))
     elif WHAT == "alike":
@@ -230,6 +232,7 @@ def in_an_order(x, out, WHAT: tl.constexpr):
     [
         ("view", "tl.view or can_reorder"),
         ("matched", "tl.view or can_reorder"),
+        ("place", "tl.view or can_reorder"),
         ("cat", "tl.cat"),
         ("pairs", "tl.map_elementwise of several elements"),
         ("same", ""),

@@ -157,6 +157,7 @@ def test_functions_at_their_ends():
     ):
         np.testing.assert_allclose(computed(f"__nv_{name}", "d", "d", given), expected, rtol=1e-12, atol=1e-16)
         np.testing.assert_allclose(computed(f"__nv_{name}f", "f", "f", given), expected, rtol=3e-6, atol=1e-7)
+    assert computed("__nv_tgamma", "d", "d", [-1e-310, 1e-310]).tolist() == [-inf, inf]
     assert computed("__nv_ilogbf", "f", "i", [0, inf, nan, 0.3]).tolist() == [-(2**31), 2**31 - 1, -(2**31), -2]
     assert computed("__nv_rnorm3df", "fff", "f", [2], [3], [6]).tolist() == pytest.approx([1 / 7])
     assert computed("__ocml_fma_f32", "fff", "f", [3], [4], [5]).tolist() == [17]

@@ -1,0 +1,65 @@
+"""What an executed kernel consists of: steps that read and write numbered places, in blocks, regions and functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+Places = list[Any]
+"""The values of a function that runs, by number."""
+Step = Callable[[Places], object]
+
+
+class NotAtOnce(Exception):
+    """A function of single elements decides by one, so that many cannot be computed at once."""
+
+
+@dataclass
+class Region:
+    """Blocks that can run."""
+
+    blocks: list[RunnableBlock] = field(default_factory=list["RunnableBlock"])
+
+    def run(self, places: Places) -> tuple[str, list[Any]]:
+        """The name of the operation that ends it, and its operands."""
+        block = self.blocks[0]
+        while True:
+            for step in block.steps:
+                step(places)
+            following = block.ends(places)
+            if isinstance(following, tuple):
+                return following
+            block = following
+
+
+@dataclass
+class RunnableBlock:
+    arguments: list[int]
+    steps: list[Step] = field(default_factory=list[Step])
+    ends: Callable[[Places], Any] = lambda _: ("", [])
+
+
+@dataclass
+class Procedure:
+    """A function that can run."""
+
+    arguments: list[int]
+    template: Places
+    """What its places begin with: constants."""
+    body: Region = field(default_factory=Region)
+
+    def __call__(self, *given: Any) -> list[Any]:
+        places = self.template.copy()
+        for place, value in zip(self.arguments, given, strict=True):
+            places[place] = value
+        return self.body.run(places)[1]
+
+
+def decided(condition: Any) -> bool:
+    """A condition as Python has it. Raises NotAtOnce for those of many elements."""
+    if np.ndim(condition):
+        raise NotAtOnce
+    return bool(condition)
