@@ -197,6 +197,7 @@ class Start:
         lowering.trace = checking.with_verdict(lowering.trace, verdict)
 
     def _begin(self, target: Target) -> Begun:
+        base.check_kind(self.given, [target])
         front_end: FrontEnd = base.find(self.given.obj, target)
         if front_end.needs_torch:  # imported by a thread that no interrupt reaches; this waits outside the time limit
             with budget.uncounted("the import of PyTorch"):

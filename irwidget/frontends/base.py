@@ -199,9 +199,9 @@ def of_kind(obj: Any) -> FrontEnd | None:
 
 
 def check_kind(given: Given, wanted: Sequence[Target]) -> None:
-    """Raise UsageError for an object of a kind that one of some IR types does not start from."""
+    """Raise UsageError for an object of a kind that none of some IR types starts from."""
     kind = of_kind(given.obj)
-    if kind is not None and any(find(given.obj, target) is not kind for target in wanted):
+    if kind is not None and all(find(given.obj, target) is not kind for target in wanted):
         raise UsageError(f"{given.called} is {kind.starts_from}: lower it to one of the IR types {_of(kind)}")
 
 

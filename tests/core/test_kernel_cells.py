@@ -207,9 +207,12 @@ def test_a_kernel_is_no_model(run, shell):  # noqa: F811
     with pytest.raises(irwidget.UsageError, match="add is a Triton kernel"):
         run("%lower add x --to tosa_mlir")
     add, x = shell.user_ns["add"], shell.user_ns["x"]
-    for to in ("tosa_mlir", "helion_mlir", "spyre_superdsc", "inductor_fx", "raw_ir", ["triton_ir", "llvm_ir"]):
+    for to in ("tosa_mlir", "helion_mlir", "spyre_superdsc", "inductor_fx", "raw_ir", ["llvm_ir", "spyre_fx"]):
         with pytest.raises(irwidget.UsageError, match="add is a Triton kernel: lower it to one of .* triton_"):
             irwidget.lower(add, x, to=to, BLOCK=256)  # an argument of the kernel, and no option of any of them
+    with pytest.raises(irwidget.UsageError, match="add is a Triton kernel") as caught:
+        irwidget.lower(add, x, x, x, 4, to=["triton_ir", "llvm_ir"], BLOCK=256)
+    assert list(caught.value.lowerings) == ["triton_ir"]
 
 
 @pytest.mark.parametrize(
