@@ -220,5 +220,5 @@ def _never(dump: Dump) -> str:
 def with_verdict(trace: Trace, verdict: Verdict) -> Trace:
     """The trace with the verdict, in words too."""
     severity = "error" if verdict.state == "differs" else "warning" if verdict.state == "not checked" else "remark"
-    said = Diagnostic(severity, f"check: {verdict}")
+    said = Diagnostic(severity, verdict.message)
     return replace(trace, check=verdict, diagnostics=(*trace.diagnostics, said))

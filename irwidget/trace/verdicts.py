@@ -68,6 +68,11 @@ class Verdict:
         """Whether it was executed and is equal."""
         return self.state == "equal"
 
+    @property
+    def message(self) -> str:
+        """The verdict as a diagnostic has it."""
+        return f"check: {self}"
+
     def __str__(self) -> str:
         """The verdict in words."""
         if self.state == "not checked":

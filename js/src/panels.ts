@@ -7,13 +7,11 @@ import { h, OWN_KEYS, plural, thousands } from "./dom";
 
 export function facts(trace: Trace): HTMLElement {
   const name = trace.name ? [h("b", {}, trace.name), " → "] : [];
-  const verdict = trace.verdict && `check: ${trace.verdict.text}`; // the banner has it
-  const said = trace.diagnostics.filter((line) => !verdict || !line.endsWith(verdict));
   return h(
     "div",
     { class: "irw-facts" },
     h("span", {}, ...name, h("b", {}, trace.target)),
-    ...(said.length > 0 && !trace.failure ? [diagnostics(said)] : []),
+    ...(trace.diagnostics.length > 0 && !trace.failure ? [diagnostics(trace.diagnostics)] : []),
     ...(trace.facts.length > 0 ? [factsOf(trace.facts)] : []),
   );
 }
