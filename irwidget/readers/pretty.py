@@ -34,8 +34,6 @@ _NAMED = re.compile(r'(^|[\[(]|, | at )([^"\[\]()\n#][^"\n]*?):(\d+):(\d+)(?=$|[
 
 def is_pretty(text: str) -> bool:
     """Whether a text has locations of this form: each line that ends an outer region or defines a name."""
-    if " loc(" in text or "#loc = loc(" in text:
-        return False
     lines = lines_of(text.partition("{-#")[0])
     named = [line for line in lines if line.startswith("#loc")]
     closing = [line for line in lines if line.startswith(("}", "  }")) and not line.endswith("{")]

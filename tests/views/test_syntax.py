@@ -17,6 +17,11 @@ from irwidget.views import columns
 BLANK = json.loads((Path(__file__).parent / "blank.json").read_text())
 
 
+@pytest.mark.parametrize(("text", "names"), json.loads((Path(__file__).parent / "left_out.json").read_text()))
+def test_constants_without_values(text, names):
+    assert syntax.left_out(text) == names
+
+
 @pytest.mark.parametrize(("line", "blanked"), BLANK)
 def test_blanking(line, blanked):
     assert syntax.blank(line) == blanked
