@@ -59,7 +59,7 @@ function letter(viewer: Viewer, key: string): boolean {
     "/": () => viewer.toolbar.query.select(),
     f: () => viewer.toolbar.symbol.focus(),
     b: () => store.set({ ignore_renumbering: !store.get("ignore_renumbering") }),
-    s: () => viewer.toggleLayout(),
+    s: () => viewer.room.toggle(),
     w: () => store.set({ wrap: !store.get("wrap") }),
     z: () => store.set({ fold: !store.get("fold") }),
     a: () => store.set({ blame: !store.get("blame") }),

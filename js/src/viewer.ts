@@ -24,6 +24,7 @@ import { Ops, type Shown as OpsShown } from "./ops/main";
 import { type NotedLine, Notes } from "./notes";
 import { facts, failure, operations, title } from "./panels";
 import type { Query } from "./query";
+import { Room } from "./room";
 import { type Reader, Search } from "./searching";
 import { coming, statusOf } from "./status";
 import style from "./style.css?inline";
@@ -32,9 +33,6 @@ import { Tracing } from "./tracing";
 import { Unpacker } from "./unpack";
 import { banner } from "./verdict";
 import { copyDump, saveDump } from "./taking";
-
-/** Pixels of two panes below which one column is easier to read. */
-const ROOM_FOR_TWO = 800;
 
 export class Viewer implements View {
   readonly element: HTMLElement;
@@ -45,6 +43,7 @@ export class Viewer implements View {
   private readonly head = h("div", { class: "irw-head" });
   private readonly titles = h("div", { class: "irw-titles" });
   readonly main: HTMLElement;
+  readonly room: Room;
   private readonly status = h("div", { class: "irw-status", role: "status" });
   private readonly operations: HTMLDetailsElement;
   private readonly stops: (() => void)[] = [];
@@ -54,8 +53,6 @@ export class Viewer implements View {
   private readonly found: Search;
   private readonly asker: Asker | null;
   private readonly beyond: Beyond;
-  /** Whether there is room for two panes. */
-  private roomy = true;
   private at: Spot | null = null;
   private headOf: Trace | null = null;
   private closed = false;
@@ -85,8 +82,8 @@ export class Viewer implements View {
     this.found = new Search(this.store);
     this.beyond = new Beyond(this, this.asker);
     this.toolbar = new Toolbar(this.store, {
-      unified: () => this.unified,
-      layout: () => this.toggleLayout(),
+      unified: () => this.room.unified,
+      layout: () => this.room.toggle(),
       search: (step) => this.nextHit(step),
       columns: () => this.linked.toggle(),
       link: () => void this.beyond.copyLink(),
@@ -109,6 +106,7 @@ export class Viewer implements View {
     this.operations = h("details", { class: "irw-counts", toggle: () => this.drawOperations() });
     this.linked = new LinkedColumns(this.store, this, root);
     this.main = h("div", { class: "irw-main" }, this.titles, this.linked.element);
+    this.room = new Room(this.store, this.main);
     this.ops = new Ops({
       reveal: (side, line) => void this.compare.reveal({ side, line }, "center"),
       open: this.dialogs.open,
@@ -146,25 +144,13 @@ export class Viewer implements View {
 
   /** How much room there is. */
   private measure(): void {
-    const before = this.unified;
-    this.roomy = this.main.clientWidth >= ROOM_FOR_TWO;
+    const before = this.room.name;
+    this.room.measure();
     if (this.passes.measure()) this.passes.draw();
-    if (before !== this.unified && this.compare) {
+    if (before !== this.room.name && this.compare) {
       this.toolbar.draw();
       this.drawPanes();
     } else this.compare?.resized();
-  }
-
-  /** Whether there is one column: asked for, or because there is no room for two. */
-  get unified(): boolean {
-    const mode = this.store.get("layout_mode");
-    return mode === "unified" || (mode === "auto" && !this.roomy);
-  }
-
-  /** The other layout; by itself again where that is what there is room for. */
-  toggleLayout(): void {
-    const unified = !this.unified;
-    this.store.set({ layout_mode: unified === !this.roomy ? "auto" : unified ? "unified" : "split" });
   }
 
   /** Take up the dumps that are there now. */
@@ -206,7 +192,7 @@ export class Viewer implements View {
     this.passes.take(this.analysis, dumps.traces);
     this.compare?.destroy();
     this.tracing?.close();
-    this.roomy = this.main.clientWidth >= ROOM_FOR_TWO;
+    this.room.measure();
     this.passes.measure();
     this.compare = new Compare(this.analysis, this.root, {
       source: (stage) => this.tracing.linesOf(stage),
@@ -332,13 +318,13 @@ export class Viewer implements View {
       note: this.notes.all.length > 0 ? (spot) => this.notes.on(this.analysis, this.lineOf(spot)) : undefined,
       ignoreRenumbering: store.get("ignore_renumbering"),
       symbol: store.get("symbol"),
-      layout: this.unified ? "unified" : "split",
+      layout: this.room.name,
       wrap: store.get("wrap"),
       fold: store.get("fold"),
     });
     const { mode } = this.compare;
     this.titles.dataset["mode"] = mode;
-    this.titles.dataset["layout"] = this.unified ? "unified" : "split";
+    this.titles.dataset["layout"] = this.room.name;
     this.toolbar.last.hidden = !(this.asker && this.model.get("last") && this.analysis.dumps.traces.length === 1);
     const of = this.apart ? [nameOf(this.choice.leftTrace), nameOf(this.trace)] : ["", ""];
     this.titles.replaceChildren(
