@@ -456,8 +456,9 @@ def test_operations_before_and_after(shown, trace):
     page = shown(trace)
     page.choose(13)
     page.press("c")
-    rows = page.view.locator(".irw-operations tbody tr").all_inner_texts()
-    counts = {row.split()[0]: row.split()[1:3] for row in rows}
+    rows = page.view.locator(".irw-operations tbody tr")
+    rows.first.wait_for()
+    counts = {row.split()[0]: row.split()[1:3] for row in rows.all_inner_texts()}
     assert counts["arith.addf"] == [str(trace.dumps[12].text.count("arith.addf")), "0"]
 
 
