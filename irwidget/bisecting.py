@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from irwidget import phases
 from irwidget.errors import IRWidgetError, LoweringInterrupted, ToolError, UnsupportedError, UsageError
@@ -19,6 +19,10 @@ Predicate = Callable[[Lowering], bool]
 """Whether a lowering is a bad one; it may have failed."""
 Progress = Callable[[str, str], object]
 """Told of each release that was tried, and what came of it."""
+
+
+_JUDGED = ("good", "bad")
+"""What a predicate says of a release, false and true."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,9 @@ class Bisection:
         if self.bad is None:
             values = f"; {NO_VALUES}" if any(said.endswith(NO_VALUES) for said in self.tried.values()) else ""
             between = f"from {self.package} {self.ends[0]} to {self.ends[1]}"
-            return f"No change {between}, of those that were tried{values}"
+            judged = self.tried[self.ends[0]].partition(";")[0]
+            alike = f" (both are {judged})" if judged in _JUDGED else ""
+            return f"No change {between}, of those that were tried{alike}{values}"
         between = self.versions[self.versions.index(self.good or self.bad) + 1 : self.versions.index(self.bad)]
         untold = f" ({', '.join(between)} cannot be told)" if between else ""
         return (
@@ -97,11 +103,12 @@ def bisect(
     from the oldest, which is good, to the newest, which is not (by default all that pip has and irwidget works with).
     `predicate`, a function of the lowering, complete or failed, says which are bad; without it these are the ones that
     fail where the oldest does not, or not in its way, or whose result is another than the oldest's, renumbering apart.
-    What is halved is taken to change once. A release that cannot be tried is passed over. `known` are lowerings that
-    were made already, by version; `progress` is told of each release and what came of it.
+    What is halved is taken to change once. A release that cannot be tried, or for which the predicate raises, is passed
+    over. `known` are lowerings that were made already, by version; `progress` is told of each release and what came of
+    it.
 
-    Raises UsageError for less than two different releases, ToolError where less than two can be tried, and
-    LoweringInterrupted, a KeyboardInterrupt that holds the `lowerings` so far: `known=` goes on with them.
+    Raises UsageError for less than two different releases, ToolError where less than two can be told, and
+    LoweringInterrupted, a KeyboardInterrupt; both hold the `lowerings` so far: `known=` goes on with them.
     """
     if isinstance(versions, str):
         raise UsageError(f"versions is a list of releases, as in ['3.6.0', '3.7.0'], not {versions!r}")
@@ -113,9 +120,16 @@ def bisect(
         )
     if predicate is not None and not callable(predicate):
         raise UsageError(f"A predicate is a function of a lowering, as in lambda low: low.failure, not {predicate!r}")
-    search = _Search(package, predicate, progress, dict(known or {}))
+    search = _Search(package, predicate, progress, _checked(known))
     search.make = lambda version: lower(obj, *inputs, to=to, toolchain=f"{package}=={version}", **options)
     return search.run(listed)
+
+
+def _checked(known: Any) -> dict[str, Lowering]:
+    found: Any = {} if known is None else known
+    if isinstance(found, Mapping) and all(isinstance(one, Lowering) for one in cast("list[Any]", [*found.values()])):
+        return {**found}
+    raise UsageError(f"known is lowerings by version, as another search has them in `.lowerings`, not {known!r}")
 
 
 class _Search:
@@ -146,13 +160,14 @@ class _Search:
 
     def _halved(self, listed: tuple[str, ...]) -> Bisection:
         left = list(listed)
-        while left and self._first is None:  # the oldest that can be tried is what the others are compared with
+        oldest = None
+        while left and oldest is None:  # the oldest that can be told is what the others are compared with
             self._first = self._lowered(left[0])
-            if self._first is None:
+            oldest = self._is_bad(left[0])
+            if oldest is None:
                 del left[0]
-        if self._first is None:
+        if not left:
             raise self._untried(f"No release of {self.package} can be tried")
-        oldest = self._is_bad(left[0])
         while len(left) > 1 and self._is_bad(left[-1]) is None:
             del left[-1]
         if len(left) == 1:
@@ -175,7 +190,9 @@ class _Search:
 
     def _untried(self, what: str) -> ToolError:
         why = "".join(f"\n  {version}: {said}" for version, said in self.tried.items())
-        return ToolError(f"{what}{why}", tool=self.package)
+        error = ToolError(f"{what}{why}", tool=self.package)
+        error.lowerings = dict(self.lowerings)
+        return error
 
     def _found(self, listed: tuple[str, ...], good: str | None, bad: str | None, ends: tuple[str, str]) -> Bisection:
         tried = {version: self.tried[version] for version in listed if version in self.tried}
@@ -212,8 +229,11 @@ class _Search:
         failure = made.failure
         fails = f"fails: {failure.message.splitlines()[0]}" if failure else ""
         if self.predicate is not None:
-            bad = bool(self.predicate(made))
-            return bad, f"{'bad' if bad else 'good'}{'; ' if fails else ''}{fails}"
+            try:
+                bad = bool(self.predicate(made))
+            except Exception as error:
+                return None, f"not told: the predicate raised {type(error).__name__}: {error}"
+            return bad, f"{_JUDGED[bad]}{'; ' if fails else ''}{fails}"
         if made is self._first:
             return False, f"what the others are compared with{'; ' if fails else ''}{fails}"
         first = self._first.failure

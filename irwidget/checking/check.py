@@ -50,12 +50,12 @@ def _checked(source: Source, trace: Trace, options: Options, expected: Expected,
     if not runnable:
         return Verdict("not checked", reason=_never(trace.dumps[-1]))
     if each:
-        return _from_the_start(_of_each(trace, [runner.verdict(i) for i in runnable]))
+        return _of_each(trace, [runner.verdict(i) for i in runnable])
     judged = next((v for v in map(runner.verdict, reversed(runnable)) if v.state != "not checked"), None)
     if judged is None:
         return runner.verdict(runnable[-1])
     if judged.state == "differs":
-        return _from_the_start(_first_wrong(runner, [i for i in runnable if i <= (judged.index or 0)]))
+        return _first_wrong(runner, [i for i in runnable if i <= (judged.index or 0)])
     return last(trace, judged, runner.verdict(runnable[-1]).reason)
 
 
@@ -66,11 +66,11 @@ def _of_each(trace: Trace, verdicts: Sequence[Verdict]) -> Verdict:
     return replace(said, each=tuple(verdicts))
 
 
-def _from_the_start(verdict: Verdict) -> Verdict:
-    """A program that is wrong before any pass has run was imported wrongly, or what executes it is wrong."""
+def with_start(verdict: Verdict, start: str) -> Verdict:
+    """A verdict that says of a program that is wrong before any pass has run what made it: `start`, or what runs it."""
     if verdict.state != "differs" or verdict.index != 0:
         return verdict
-    why = "the import is wrong, or a pass of the standard route that executes it"
+    why = f"{start} is wrong, or a pass of the standard route that executes it"
     return replace(verdict, reason=f"{verdict.reason}; no pass had run yet: {why}")
 
 
@@ -171,7 +171,7 @@ def _place(trace: Trace, index: int) -> tuple[tuple[Step, ...], int]:
     """The steps up to a dump, and which of the last one's dumps it is."""
     number = trace.dumps[index].step
     first = next(i for i, dump in enumerate(trace.dumps) if dump.step == number)
-    complete = len(trace.dumps) > 2 or index == 0 or not trace.steps
+    complete = trace.every_pass or index == 0
     return trace.steps[: number + 1], index - first if complete else -1
 
 

@@ -51,8 +51,8 @@ class Comparison:
 
     left: Held
     right: Held
-    start: int = 0
-    """The dump of the left lowering that the right one starts from."""
+    start: tuple[int, int] = (0, 0)
+    """The dumps of both that are compared first: an experiment is held against the dump that it starts from."""
     view: ClassVar[str] = "comparison"
     """The registered view that shows it."""
 
@@ -62,10 +62,10 @@ class Comparison:
         left, right = self.left.trace, self.right.trace
         if self._refused:
             return (*_alone(left, of_left=True), *_alone(right, of_left=False))
-        pairs = list(_aligned(left.dumps[self.start :], right.dumps, self.start, self._lines))
+        pairs = list(_aligned(left.dumps, right.dumps, self.start, self._lines))
         lost = (left.failure is not None, right.failure is not None)
-        unkept = (_keeps_last(self.left), _keeps_last(self.right))
-        return tuple(_unkept(_unreached(pairs, left=lost[0], right=lost[1]), left=unkept[0], right=unkept[1]))
+        reached = _unreached(pairs, left=lost[0], right=lost[1])
+        return tuple(_unkept(reached, left=not left.every_pass, right=not right.every_pass))
 
     def _lines(self, dump: Dump) -> list[str]:
         """What is compared of a text."""
@@ -189,17 +189,21 @@ class Comparison:
         if self._refused:
             were, have = ("were", "they have") if " and " in self._refused else ("was", "it has")
             return f"not compared: the {self._refused} {were} refused before the first pass, so {have} none"
-        counts = Counter(pair.state for pair in self.passes if pair.right != 0)
-        said = f"the same after the {_passes(counts['same'])} that both run"
+        counts = Counter(pair.state for pair in self.passes[1:])
+        said = (
+            f"the same after the {_passes(counts['same'])} that both run" if counts["same"] else "they start the same"
+        )
         if self.first is not None:
             said = "they start differently"
-            if self.first.right:
+            if self.first is not self.passes[0]:
                 said = f"they first differ after {self._place(self.first)}"
             if self.again:
                 said += f"; the same again after {self.again.label} (dumps {self.again.left} and {self.again.right})"
             if self.again and self.last:
                 said += f"; last begin to differ after {self._place(self.last)}"
-        elif counts["not compared"]:
+        elif self.passes[0].state == "not compared":
+            said = "what they start from is not compared"
+        elif counts["same"] and counts["not compared"]:
             said = f"the same after {_passes(counts['same'])}"
         said += self._beside_nothing
         if counts["only left"] or counts["only right"]:
@@ -219,10 +223,11 @@ class Comparison:
         """What of the texts is not compared, and why that may be all that differs."""
         ends = [trace.dumps[-1] for trace in (self.left.trace, self.right.trace)]
         named = self._end != "not compared" and any(self._without_debug(end) != lines_of(end.text) for end in ends)
-        lacking: bool = getattr(self.right, "results", {}).get("lacking", False)
+        sides = (("left", self.left), ("right", self.right))
+        lacking = [side for side, one in sides if getattr(one, "results", {}).get("lacking", False)]
         return [
             *([_NO_LINES] if named else []),
-            *(["the right one ran without values, which its passes may look at"] if lacking else []),
+            *(f"the {side} one ran without values, which its passes may look at" for side in lacking),
             *([NO_VALUES] if self.values_left_out else []),
             *([_UNPRINTED] if self._unprinted else []),
         ]
@@ -237,14 +242,14 @@ class Comparison:
     @property
     def _beside_nothing(self) -> str:
         """How many passes are not compared, and why, as a part of a sentence; empty for none."""
-        missing = [pair for pair in self.passes if pair.state == "not compared" and pair.right != 0]
+        missing = [pair for pair in self.passes[1:] if pair.state == "not compared"]
         lost = sum(None not in (pair.left, pair.right) for pair in missing)
         said = f"; {_passes(lost)} not compared" if lost else ""
         for one, low, other, count in (
             ("left", self.left, "right", sum(pair.left is None for pair in missing)),
             ("right", self.right, "left", sum(pair.right is None for pair in missing)),
         ):
-            why = "kept only its last dump (dumps=False), beside" if _keeps_last(low) else "failed before"
+            why = "failed before" if low.trace.every_pass else "kept only its last dump (dumps=False), beside"
             said += f"; the {one} one {why} {_passes(count)} of the {other} one" if count else ""
         return said
 
@@ -285,11 +290,6 @@ def _unreached(pairs: Sequence[PassPair], *, left: bool, right: bool) -> Iterato
         yield replace(pair, state="not compared") if unknown else pair
 
 
-def _keeps_last(low: Held) -> bool:
-    """Whether a lowering was asked to keep its last dump only, so that it is open which other passes it ran."""
-    return not getattr(getattr(getattr(low, "origin", None), "options", None), "dumps", True)
-
-
 def _unkept(pairs: Iterable[PassPair], *, left: bool, right: bool) -> Iterator[PassPair]:
     """The pairs, where it is open whether one that kept its last dump only ran what only the other has."""
     for pair in pairs:
@@ -301,34 +301,34 @@ _Lines = Callable[[Dump], list[str]]
 """What is compared of a dump."""
 
 
-def _aligned(left: Sequence[Dump], right: Sequence[Dump], start: int, lines: _Lines) -> Iterator[PassPair]:
-    """What both start from, then the passes; `start` is the number of the first dump of `left`."""
-    names = [[("", ""), *((dump.name, str(dump.scope)) for dump in dumps[1:])] for dumps in (left, right)]
-    i = j = 0
+def _aligned(left: Sequence[Dump], right: Sequence[Dump], start: tuple[int, int], lines: _Lines) -> Iterator[PassPair]:
+    """What both start from, then the passes; `start` are the numbers of the first dumps that are compared."""
+    i, j = start
+    both = ((left, i), (right, j))
+    names = [[("", ""), *((one.name, str(one.scope)) for one in dumps[first + 1 :])] for dumps, first in both]
     for block in SequenceMatcher(None, *names, autojunk=False).get_matching_blocks():
-        yield from _between(left, right, range(i, block.a), range(j, block.b), start, lines)
-        for a, b in zip(range(block.a, block.a + block.size), range(block.b, block.b + block.size), strict=True):
-            yield PassPair(left[a].name, start + a, b, _state(left[a], right[b], lines))
-        i, j = block.a + block.size, block.b + block.size
+        a, b = start[0] + block.a, start[1] + block.b
+        yield from _between(left, right, range(i, a), range(j, b), lines)
+        i, j = a + block.size, b + block.size
+        for one, other in zip(range(a, i), range(b, j), strict=True):
+            yield PassPair(left[one].name, one, other, _state(left[one], right[other], lines))
 
 
 _ALIKE = 0.8
 """How much of two names of passes must be equal for one to be the other's new name."""
 
 
-def _between(
-    left: Sequence[Dump], right: Sequence[Dump], gone: range, new: range, start: int, lines: _Lines
-) -> Iterator[PassPair]:
+def _between(left: Sequence[Dump], right: Sequence[Dump], gone: range, new: range, lines: _Lines) -> Iterator[PassPair]:
     """Passes of one lowering between those of both; one whose name is nearly that of another has been renamed."""
     at = new.start
     for a in gone:
         b = next((b for b in range(at, new.stop) if _is_renamed(left[a], right[b])), None)
         if b is None:
-            yield PassPair(left[a].name, start + a, None, "only left")
+            yield PassPair(left[a].name, a, None, "only left")
             continue
         for skipped in range(at, b):
             yield PassPair(right[skipped].name, None, skipped, "only right")
-        yield PassPair(left[a].name, start + a, b, _state(left[a], right[b], lines), right[b].name)
+        yield PassPair(left[a].name, a, b, _state(left[a], right[b], lines), right[b].name)
         at = b + 1
     for b in range(at, new.stop):
         yield PassPair(right[b].name, None, b, "only right")
@@ -370,5 +370,10 @@ def compare(left: Held, right: Held) -> Comparison:
             what = type(one).__name__
             hint = ": choose one of its lowerings" if isinstance(one, Mapping) else ""
             raise UsageError(f"compare takes two lowerings, as irwidget.lower gives them, and this is a {what}{hint}")
-    results: Mapping[str, Any] = getattr(right, "results", {})
-    return Comparison(left, right, results.get("edited", 0) if results.get("original") is left else 0)
+    return Comparison(left, right, (_started_from(right, left), _started_from(left, right)))
+
+
+def _started_from(experiment: Held, original: Held) -> int:
+    """The dump of a lowering that an experiment on it starts from; 0 where it is none on it."""
+    results: Mapping[str, Any] = getattr(experiment, "results", {})
+    return results.get("edited", 0) if results.get("original") is original else 0

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from irwidget import failures, pipelines
+from irwidget.checking import check as checking
 from irwidget.errors import UsageError
 from irwidget.experiments import files, hints, passes
 from irwidget.experiments.passes import Planned
@@ -208,7 +209,8 @@ class Experiment(Generic[_Lowering]):
             return not_checked("what was lowered is not here: the original was loaded from a file")
         if self._left_out:
             return not_checked(f"{self._left_out}: {_IN_FULL}")
-        return self.judge(trace, options, source)
+        start = "the edited text" if self.is_edited else f"dump {self.index} of {self.original.trace.name}"
+        return checking.with_start(self.judge(trace, options, source), start)
 
     @property
     def _left_out(self) -> str:

@@ -77,7 +77,7 @@ def after(trace: Trace, index: int, options: Options) -> tuple[Planned, ...]:
         if number == begun and not later and done:
             continue
         count = len(of_step) - len(later)
-        parts = _passes(trace, number, later, count, options, complete=done) if options.dumps else None
+        parts = _passes(trace, number, later, count, options, complete=done) if trace.every_pass else None
         if parts is None:
             if number == begun:
                 raise UsageError(_not_here(trace, index))

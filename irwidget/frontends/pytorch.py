@@ -179,9 +179,9 @@ class Model(Begun):
             with bounded("--check"):
                 if isinstance(self._expected, str):
                     return not_checked(self._expected)
-                return checking.check(
-                    source or self._imported[0], trace, options, self._expected, each=self.given.check == "each"
-                )
+                begun = source or self._imported[0]
+                found = checking.check(begun, trace, options, self._expected, each=self.given.check == "each")
+                return found if source else checking.with_start(found, "the import")
         except ToolError as error:
             return not_checked(str(error))
 

@@ -100,7 +100,7 @@ def _at_once(source: Source, raw: Any, aten: str, options: Options) -> _Passed |
     if steps:
         last = Computed(lambda: _content(mlir.parse(code, shared_context()), options))
         dumps.append(Dump(name, len(steps) - 1, "mlir", last, seconds=time.perf_counter() - started))
-    return Trace("helion_mlir", tuple(dumps), steps), code, ()
+    return Trace("helion_mlir", tuple(dumps), steps, every_pass=not steps), code, ()
 
 
 def _content(module: Any, options: Options) -> Content:

@@ -347,6 +347,7 @@ class _Execution:
             failure=self._failure(failed) if failed else None,
             attachments=found.attachments,
             facts=found.facts,
+            every_pass=len(shown) == len(ended),
         )
 
     def _input(self, texts: StreamedTexts) -> Dump:

@@ -141,6 +141,11 @@ class Failure:
     """A shell command that shows the failure again."""
 
 
+_MISSING = Diagnostic(
+    "remark", "dumps=False kept no dump but the input and the last: what changes between them is the work of all passes"
+)
+
+
 class Inside(Protocol):
     """Runs the passes that a dump is made of."""
 
@@ -177,6 +182,8 @@ class Trace:
     """How the result compares with eager PyTorch; None when nobody asked."""
     nodes: tuple[Node, ...] = ()
     """The graph that it started from, in order, where the front end links it to the IR."""
+    every_pass: bool = True
+    """Whether each pass left a dump. With `dumps=False` only the last did, whose changes are those of all of them."""
     inside: Inside | None = field(default=None, repr=False, compare=False)
     """What runs the passes that a dump is made of, one by one; None where there are none, or no way to run them."""
 
@@ -199,7 +206,13 @@ class Trace:
             attachments={**self.attachments, **after.attachments},
             facts={**self.facts, **after.facts},
             nodes=self.nodes,
+            every_pass=self.every_pass and after.every_pass,
         )
+
+    @property
+    def said(self) -> tuple[Diagnostic, ...]:
+        """The diagnostics, and that dumps are missing where they are."""
+        return self.diagnostics if self.every_pass else (*self.diagnostics, _MISSING)
 
     @cached_property
     def _places(self) -> Mapping[tuple[int, int], int]:

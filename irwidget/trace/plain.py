@@ -38,6 +38,7 @@ def frame_to_json(trace: Trace) -> dict[str, Any]:
         "facts": exact(dict(trace.facts)),
         "check": _verdict_to_json(trace.check) if trace.check else None,
         "nodes": [asdict(node) for node in trace.nodes],
+        "every_pass": trace.every_pass,
     }
 
 
@@ -54,6 +55,7 @@ def frame_of(data: Any) -> dict[str, Any]:
         "facts": inexact(found["facts"]),
         "check": verdict_of(data["check"]) if data["check"] else None,
         "nodes": tuple(map(_node_of, listed(data, "nodes"))),
+        "every_pass": typed(data.get("every_pass", True), bool),
     }
 
 

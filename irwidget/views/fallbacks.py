@@ -80,7 +80,7 @@ def _remarks(traces: Sequence[Trace], listed: bool) -> Iterator[list[str]]:
     """Of each what there is to say though it did not fail: what was left out, or not checked and why. Each once."""
     seen: set[str] = set()
     for trace in traces:
-        said = (f"{one.severity}: {one.message}" for one in trace.diagnostics if one.severity in ("remark", "warning"))
+        said = (f"{one.severity}: {one.message}" for one in trace.said if one.severity in ("remark", "warning"))
         new = [one for one in dict.fromkeys(said) if one not in seen]
         seen |= set(new)
         yield [*([ABSENT] if listed or not is_awaited(trace) else []), *capped(new, REMARKS)]

@@ -70,9 +70,7 @@ def _described(trace: Trace) -> chunks.Pieces:
         "facts": _facts(trace),
         "verdict": verdict_of(trace),
         "failure": failure_of(trace),
-        "diagnostics": [
-            str(one) for one in trace.diagnostics if not (trace.check and one.message == trace.check.message)
-        ],
+        "diagnostics": [str(one) for one in trace.said if not (trace.check and one.message == trace.check.message)],
     }
     encoded = {name: [chunks.to_json(value)] for name, value in known.items()}
     return chunks.object_of({**encoded, "stages": chunks.array_of(_stages(trace))})

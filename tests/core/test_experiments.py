@@ -17,6 +17,7 @@ from irwidget import PassError, UsageError, pipelines
 from irwidget.experiments import stock
 from irwidget.toolchain import external
 from irwidget.trace import Step
+from irwidget.views import fallbacks
 
 LLVM = """\
 define i32 @f(i32 %a, i32 %b) {
@@ -73,6 +74,37 @@ def test_the_edited_text_is_what_runs_and_what_is_judged(linalg):
     assert wrong.check.reason.endswith("; no dump before it was executed")
     assert wrong.name == f"{linalg.name}: dump {at} edited"
     assert irwidget.compare(linalg, wrong).summary == "they start differently; the results differ"
+    assert irwidget.compare(wrong, linalg).summary == "they start differently; the results differ"
+
+
+def test_a_text_that_is_wrong_at_once_is_not_called_a_wrong_import(model):
+    x = torch.randn(2, 4)
+    low = irwidget.lower(nn.ReLU(), x, to="tosa_mlir", elide=False)
+    at = len(low.dumps) - 1
+    text = low.text.replace("min_val = 0.0", "min_val = 0.5")
+    assert text != low.text
+    wrong = low.edit(at, text).run(check=True)
+    assert wrong.check.reason.endswith(
+        "no pass had run yet: the edited text is wrong, or a pass of the standard route that executes it"
+    )
+    imported = low.edit(0, low.dumps[0].text.replace("aten.relu", "aten.neg")).run(check=True)
+    assert "the edited text is wrong" in imported.check.reason
+    again = wrong.edit(0).run(check=True)
+    assert "no pass had run yet: dump 0 of ReLU" in again.check.reason
+    assert "import" not in again.check.reason
+
+
+def test_an_experiment_is_held_against_its_start_on_either_side(linalg):
+    at = len(linalg.dumps) // 2
+    again = linalg.edit(at).run()
+    count = len(linalg.dumps) - 1 - at
+    both = irwidget.compare(linalg, again), irwidget.compare(again, linalg)
+    for one in both:
+        assert one.summary == f"the same after the {count} passes that both run; the results are the same"
+        assert [pair.state for pair in one.passes] == ["same"] * (count + 1)
+    assert [(pair.right, pair.left) for pair in both[0].passes] == [(pair.left, pair.right) for pair in both[1].passes]
+    last = linalg.edit(-1).run()
+    assert irwidget.compare(linalg, last).summary == "they start the same; the results are the same"
 
 
 def test_what_is_not_here_is_not_checked(linalg, tmp_path):
@@ -489,7 +521,7 @@ def test_dumps_that_tools_go_on_from_can_be_edited_those_before_objects_not():
     assert low.edit(-1, low.text.replace("arith.addf", "arith.mulf")).run().text != low.text
 
 
-def test_a_lowering_that_kept_its_last_dump_only_goes_on_with_all_its_steps():
+def test_a_lowering_that_kept_its_last_dump_only_goes_on_with_all_its_steps(tmp_path):
     """Steps without a dump were left out, and what the other side ran was said to be only there."""
     x = torch.ones(2, 4)
     every, last = (irwidget.lower(nn.ReLU(), x, to="llvm_ir", dumps=dumps) for dumps in (True, False))
@@ -503,6 +535,14 @@ def test_a_lowering_that_kept_its_last_dump_only_goes_on_with_all_its_steps():
     )
     assert "the left one kept only its last dump" in other.summary
     assert {pair.state for pair in (*found.passes, *other.passes)} == {"same", "not compared"}
+    loaded = irwidget.load(last.save(tmp_path / "last.irtrace"))
+    assert [one.step for one in loaded.edit(0).passes] == list(last.steps)
+    assert irwidget.compare(every, loaded).summary == found.summary
+    assert [str(one) for one in (last, loaded)] == [str(last)] * 2
+    remark = "remark: dumps=False kept no dump but the input and the last: what changes between them is the work of all"
+    for view in (fallbacks.text, fallbacks.html):
+        assert remark in view([loaded.trace])
+    assert remark not in fallbacks.text([every.trace])
 
 
 def test_what_no_experiment_can_be_asked_for(linalg):

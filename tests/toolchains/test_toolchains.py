@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 import os
@@ -314,6 +315,46 @@ def test_bisect_finds_the_release_that_changed_it(here, there, monkeypatch):
     none = irwidget.bisect(column, to="triton_gpu_ir", package="triton", versions=["3.0", "3.1"])
     assert (none.good, none.bad, none.comparison) == (None, None, None)
     assert none.summary == "No change from triton 3.0 to 3.1, of those that were tried"
+
+
+def test_a_predicate_that_raises_costs_its_release(here, there, monkeypatch):
+    """What was lowered was lost with it. One that holds of every release had found no change, and did not say why."""
+    asked = []
+
+    def lower(*_, toolchain, **__):
+        asked.append(toolchain.partition("==")[2])
+        return _made(here, there, asked[-1])
+
+    def of(raising):
+        def predicate(low):
+            version = next(one for one, made in kept.items() if made is low)
+            if version in raising:
+                raise ValueError(f"cannot read {version}")
+            return "3.8.99" in low.tools.values()
+
+        return predicate
+
+    monkeypatch.setattr(bisecting, "lower", lower)
+    how = {"to": "triton_gpu_ir", "package": "triton", "versions": ["3.0", "3.1", "3.2", "3.3", "3.4", "3.5"]}
+    kept = {version: copy.copy(_made(here, there, version)) for version in how["versions"]}
+    found = irwidget.bisect(column, **how, known=kept, predicate=of({"3.0", "3.2", "3.5"}))
+    assert (found.good, found.bad, found.ends, asked) == ("3.3", "3.4", ("3.1", "3.4"), [])
+    assert found.tried == {
+        "3.0": "not told: the predicate raised ValueError: cannot read 3.0",
+        "3.1": "good",
+        "3.2": "not told: the predicate raised ValueError: cannot read 3.2",
+        "3.3": "good",
+        "3.4": "bad",
+        "3.5": "not told: the predicate raised ValueError: cannot read 3.5",
+    }
+    with pytest.raises(ToolError, match=r"^No release of triton can be tried\n  3\.0: not told") as raised:
+        irwidget.bisect(column, **how, predicate=lambda low: 1 / 0)
+    assert list(raised.value.lowerings) == asked == how["versions"]
+    always = irwidget.bisect(column, **how, known=kept, predicate=lambda low: True)
+    assert always.summary == "No change from triton 3.0 to 3.5, of those that were tried (both are bad)"
+    for known in ([here], {"3.0": "text"}):
+        with pytest.raises(UsageError, match="known is lowerings by version"):
+            irwidget.bisect(column, **how, known=known)
 
 
 def test_another_failure_is_a_change_and_what_is_not_compared_is_told(monkeypatch):
