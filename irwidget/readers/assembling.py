@@ -11,7 +11,7 @@ from irwidget.readers.found import PrintedDump, Said
 from irwidget.readers.grouping import Groups, LoggedCompilation
 from irwidget.readers.log import Log, decoded
 from irwidget.readers.planning import planned
-from irwidget.readers.stages import Told, stages
+from irwidget.readers.stages import LoggedStage, Told, stages
 from irwidget.trace import ContentCache, Diagnostic, Dump, Failure, Location, Step, Trace
 
 _MOST_SAID = 1000
@@ -29,13 +29,17 @@ def assembled(log: Log, found: Iterable[PrintedDump | Said], name: str, tool: st
     return [trace for trace in made if trace is not None]
 
 
+def _size(stage: LoggedStage) -> int:
+    return stage.piece.printed.stop - stage.piece.printed.start
+
+
 def _trace(log: Log, compilation: LoggedCompilation, name: str, tool: str, *, last: bool) -> Trace | None:
     told = stages(compilation)
     if not told.stages:
         return None
     plans = planned(log, told)
     told = plans.told
-    texts = ContentCache(Composer(log, plans.texts).content)
+    texts = ContentCache(Composer(log, plans.texts).content, size=lambda index: _size(plans.texts[index].stage))
     whole, file = tool or "log", log.name.rpartition("/")[2]
     steps = list(dict.fromkeys(stage.piece.printed.step or whole for stage in told.stages if stage.step >= 0)) or [
         whole

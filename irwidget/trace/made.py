@@ -18,8 +18,18 @@ _LARGEST = 4_000_000
 class ContentCache:
     """Contents by number, each made when it is looked at; the last few are kept."""
 
-    def __init__(self, make: Callable[[int], Content], lost: Collection[int] = (), why: str = "") -> None:
-        """`lost` are those that will never come, `why` the reason."""
+    def __init__(
+        self,
+        make: Callable[[int], Content],
+        lost: Collection[int] = (),
+        why: str = "",
+        size: Callable[[int], int] = lambda _: 0,
+    ) -> None:
+        """`lost` are those that will never come, `why` the reason.
+
+        `size` tells of a content, without making it, how many bytes what it is made of has; 0 where that is not known.
+        """
+        self.size = size
         self._make = make
         self._lost = frozenset(lost)
         self._why = why

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from irwidget.errors import IRWidgetError
-from irwidget.trace import WHOLE, Diagnostic, Dump, Failure, Trace, chunks, predecessors, syntax
+from irwidget.trace import WHOLE, ContentCache, Diagnostic, Dump, Failure, Trace, chunks, predecessors, syntax
 from irwidget.trace.file import CHUNK, Place, Writer
 from irwidget.views import columns
 from irwidget.views.schema import lowerings as schema
@@ -177,11 +177,27 @@ def repeated(names: Sequence[str]) -> list[str]:
     return labels
 
 
+_WITH_DEBUG_INFORMATION = 8
+"""How many bytes a letter of a dump may have in a log, with the debug information that is not shown as its text."""
+
+
 def letters(traces: Sequence[Trace], most: int) -> int:
-    """Letters of all dumps that are here; where these are more than `most`, some number above it."""
+    """Letters of all dumps that are here; where these are more than `most`, some number above it.
+
+    Of a log that has so many times the bytes that its debug information cannot be most of them, none is read.
+    """
+    dumps = [dump for trace in traces for dump in trace.dumps if dump.ready]
+    stored = (dump.texts.size(dump.index) for dump in dumps if isinstance(dump.texts, ContentCache))
+    if _sum(stored, _WITH_DEBUG_INFORMATION * most) > _WITH_DEBUG_INFORMATION * most:
+        return most + 1
+    return _sum((len(dump.text) for dump in dumps), most)
+
+
+def _sum(numbers: Iterable[int], most: int) -> int:
+    """Their sum, or where that is more than `most` the first above it."""
     found = 0
-    for dump in (dump for trace in traces for dump in trace.dumps if dump.ready):
-        found += len(dump.text)
+    for number in numbers:
+        found += number
         if found > most:
             break
     return found

@@ -42,6 +42,13 @@ def test_put_back_a_part_is_the_module(both):
     assert all(same[:41])
 
 
+def test_how_much_of_the_log_each_dump_is_is_known_without_reading_it(both):
+    _, modules = both
+    sizes = [dump.texts.size(dump.index) for dump in modules]
+    assert all(len(dump.text) - 1 <= size for dump, size in zip(modules, sizes, strict=True))
+    assert sum(sizes) <= len(lzma.decompress((DATA / "iree-modules.log.xz").read_bytes()))
+
+
 def test_each_part_has_its_place(both):
     """Operations without a name, too: they are told apart by what they name."""
     parts, _ = both

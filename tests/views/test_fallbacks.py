@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from irwidget import views
 from irwidget.errors import ToolError
-from irwidget.trace import Dump, Failure, Scope, Step, Trace, dump
+from irwidget.trace import Content, ContentCache, Dump, Failure, Scope, Step, Trace, dump
 from irwidget.views import fallbacks
 from irwidget.views.base import Omitted
 from irwidget.views.diff import by_line
@@ -42,6 +42,22 @@ def test_a_text_that_is_here_ahead_of_its_dump_counts_for_the_last_change():
     ahead = late_dump("cse", never, known="cse")
     assert views.html([Trace("t", (*before, ahead))]) == views.html([Trace("t", (*before, last))])
     assert "+++ 2 cse" in views.text([Trace("t", (*before, ahead))])
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_of_a_log_of_gigabytes_only_the_list_is_told_and_no_text_is_read(count):
+    def read(index):
+        assert index == 1, "the last dump of a lowering alone, whose lines are counted"
+        return Content("two\n")
+
+    def told(size):
+        texts = ContentCache(read, size=lambda _: size)
+        dumps = tuple(Dump(name, 0, "mlir", texts, index) for index, name in enumerate(("one", "two")))
+        return views.text([Trace("t", dumps, (Step("mlir-opt", "--cse"),))] * count)
+
+    assert "---" not in told(fallbacks.LETTERS * 64)
+    with pytest.raises(AssertionError, match="the last dump"):
+        told(fallbacks.LETTERS)
 
 
 def test_texts_of_an_interrupted_run_are_not_waited_for():
