@@ -11,12 +11,30 @@ from irwidget.registry import View, views
 
 
 def cell_id(shell: Any = None) -> str | None:
-    """The front end's id of the cell that runs, so that running it again replaces its view.
+    """The front end's id of the cell that runs.
 
     None where there is no page: in a terminal, and in a notebook that is executed without one. `shell` is IPython's,
     by default the one that runs.
     """
     return private_ipython.cell_id(shell)
+
+
+_views: dict[str, tuple[str, int]] = {}
+"""For each cell its last run, and how many views that has shown."""
+
+
+def place(shell: Any = None) -> str | None:
+    """Where on the page the next view stands: the cell that runs, and how many views this run of it has shown before.
+
+    The same again when the cell runs again, whose views are replaced by it. None where there is no page.
+    """
+    cell, run = cell_id(shell), private_ipython.run_id(shell)
+    if cell is None:
+        return None
+    last, count = _views.get(cell, (run, 0))
+    count = count if last == run else 0
+    _views[cell] = run, count + 1
+    return f"{cell} {count}"
 
 
 def view_of(results: Sequence[Any]) -> View:
@@ -37,9 +55,9 @@ def grow(view: Any, results: Sequence[Any], *, last: bool = False) -> None:
         view.grow([one.trace for one in results], last=last)
 
 
-def mimebundle(results: Sequence[Any], key: str | None) -> Any:
-    """The same as IPython asks an object for it."""
-    return shown(results, key)._repr_mimebundle_()  # pyright: ignore[reportPrivateUsage]
+def mimebundle(results: Sequence[Any]) -> Any:
+    """The same as IPython asks an object for it, in the cell that runs."""
+    return shown(results, place())._repr_mimebundle_()  # pyright: ignore[reportPrivateUsage]
 
 
 def page(results: Sequence[Any], title: str, path: str | Path | None = None) -> str:

@@ -104,7 +104,7 @@ class LowerMagics(Magics):
         """Show what has come so far, in the view that has shown what came before; gives the view."""
         results = list(found.values())
         if view is None:
-            view = display.shown(results, display.cell_id(self.shell))
+            view = display.shown(results, display.place(self.shell))
             progress.show(view, again=True)
         else:
             display.grow(view, results)
@@ -183,7 +183,7 @@ class LowerMagics(Magics):
             made[candidate.name] = first_that_fits(candidate, make)
         self._bind("_pipeline", made, parsed)
         widgets = list(made.values())
-        show(replace(display.cell_id(self.shell), widgets[0] if len(widgets) == 1 else Stack(children=widgets)))
+        show(replace(display.place(self.shell), widgets[0] if len(widgets) == 1 else Stack(children=widgets)))
 
     def _bind(self, name: str, made: Mapping[str, Any], parsed: argparse.Namespace) -> None:
         """Put what was made into the user's namespace: by itself, or several by name."""
@@ -228,7 +228,7 @@ class LowerMagics(Magics):
                 print(display.text(begun))
             return None
         if view is None:
-            view = display.shown(results, display.cell_id(self.shell))
+            view = display.shown(results, display.place(self.shell))
         else:
             display.grow(view, results, last=True)
         progress.show(view)

@@ -52,7 +52,7 @@ class Opened(list[Lowering]):
         return save(self, path)
 
     def _repr_mimebundle_(self, **_: Any) -> Any:
-        return display.mimebundle(self, f"opened {id(self)}")
+        return display.mimebundle(self)
 
     def __repr__(self) -> str:
         named = ", ".join(low.name for low in self[:5]) + (", ..." if len(self) > 5 else "")

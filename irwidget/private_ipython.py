@@ -20,9 +20,18 @@ def running() -> Any:
 
 def cell_id(shell: Any = None) -> str | None:
     """The front end's id of the cell that runs; None in a terminal, and where no page has asked for it."""
+    return _request(shell).get("metadata", {}).get("cellId")
+
+
+def run_id(shell: Any = None) -> str:
+    """What tells one run of a cell from the next: the id of the message that asked for it; empty in a terminal."""
+    return _request(shell).get("header", {}).get("msg_id", "")
+
+
+def _request(shell: Any) -> Any:
+    """The message that asked for what runs now."""
     get_parent = getattr(running() if shell is None else shell, "get_parent", None)
-    parent: Any = get_parent() if get_parent else {}
-    return (parent or {}).get("metadata", {}).get("cellId")
+    return (get_parent() if get_parent else None) or {}
 
 
 def cell_of(file: str) -> str:

@@ -322,7 +322,7 @@ class Lowering:
         show(self)
 
     def _repr_mimebundle_(self, **_: Any) -> Any:
-        return display.mimebundle([self], f"lowering {id(self)}")
+        return display.mimebundle([self])
 
     def __repr__(self) -> str:
         state = "failed" if self.failure else "complete"

@@ -261,7 +261,7 @@ class Comparison:
         return display.page([self], f"{self.left.trace.name} and {self.right.trace.name}", path)
 
     def _repr_mimebundle_(self, **_: Any) -> Any:
-        return display.mimebundle([self], None)
+        return display.mimebundle([self])
 
     def __str__(self) -> str:
         return display.text([self])

@@ -197,7 +197,7 @@ class HelionLowering:
         display(self)
 
     def _repr_mimebundle_(self, **_: Any) -> Any:
-        return display.mimebundle([self], f"lowering {id(self)}")
+        return display.mimebundle([self])
 
     def __repr__(self) -> str:
         return f"<HelionLowering of {self.binding.name} to {self.aten}: {len(self.trace.nodes)} nodes>"

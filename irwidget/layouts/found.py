@@ -84,7 +84,7 @@ class Layouts:
         return display.page([self], f"{self.trace.name}: layouts after {self.dump.name}", path)
 
     def _repr_mimebundle_(self, **_: Any) -> Any:
-        return display.mimebundle([self], f"layouts {id(self)}")
+        return display.mimebundle([self])
 
     @property
     def text(self) -> str:

@@ -171,7 +171,7 @@ class SpyreProgram:
         return display.page([self], f"{self.name} for Spyre", path)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        return display.mimebundle([self], f"program {id(self)}")
+        return display.mimebundle([self])
 
     def explain(self) -> str:
         """Why the program is what it is, op by op, as text."""

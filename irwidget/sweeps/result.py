@@ -102,7 +102,7 @@ class Sweep:
         return display.page([self], f"Sweep: {self.summary}", path)
 
     def _repr_mimebundle_(self, **_: Any) -> Any:
-        return display.mimebundle([self], None)
+        return display.mimebundle([self])
 
     def __str__(self) -> str:
         return display.text([self])

@@ -129,6 +129,24 @@ def test_a_busy_kernel_does_not_hold_up_the_view(notebook):
     assert notebook.page.evaluate("jupyterapp.shell.currentWidget.sessionContext.session.kernel.status") == "busy"
 
 
+def test_the_same_lowering_is_shown_in_each_cell_that_shows_it(open_notebook):
+    """The second cell took the view away from the first, and of two in one cell there was the last."""
+    lowered = f"import irwidget\nlow = irwidget.lower({SUM!r}, to='raw_ir', pipeline='opt -O1')\nlow"
+    several = "display(low, low)\n%lower --open x.ll\n%lower --open x.ll"
+    write = f"%load_ext irwidget\n_ = open('x.ll', 'w').write({SUM!r})"
+    opened = open_notebook(lowered, "low", write, several)
+    count = "sum(1 for widget in __import__('ipywidgets').widgets.widget._instances.values())"
+    before = None
+    for _ in range(2):
+        opened.page.evaluate("document.querySelectorAll('.irw').forEach(view => view.dataset.before = 'true')")
+        opened.run_all()
+        opened.page.wait_for_function("document.querySelectorAll('.irw[data-ready]:not([data-before])').length === 6")
+        cells = opened.page.locator(".jp-Notebook .jp-Cell").all()
+        assert [cell.locator(".irw").count() for cell in cells] == [1, 1, 0, 4]
+        assert before is None or python(opened, count) == before
+        before = python(opened, count)
+
+
 def test_running_a_cell_again_closes_its_view_before(notebook):
     count = "sum(1 for widget in __import__('ipywidgets').widgets.widget._instances.values())"
     before = python(notebook, count)

@@ -217,10 +217,10 @@ def test_ipythons_shell_gives_what_is_read_of_it(shell):
 def test_a_cells_id_is_in_the_message_that_runs_it():
     class Shell:
         def get_parent(self):
-            return {"metadata": {"cellId": "abc"}}
+            return {"metadata": {"cellId": "abc"}, "header": {"msg_id": "1"}}
 
-    assert private_ipython.cell_id(Shell()) == "abc"
-    assert private_ipython.cell_id(object()) is None
+    assert (private_ipython.cell_id(Shell()), private_ipython.run_id(Shell())) == ("abc", "1")
+    assert (private_ipython.cell_id(object()), private_ipython.run_id(object())) == (None, "")
 
 
 def test_completion_and_configuration_take_ours_once(shell):
