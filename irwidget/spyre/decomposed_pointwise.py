@@ -138,7 +138,7 @@ def _sign(x: Tensor) -> Tensor:
     positive = torch.gt(x, zero)
     one = _filled(x, 1.0)
     negative = torch.lt(x, zero)
-    return aten.where.self(positive, one, aten.where.self(negative, _filled(x, -1.0), zero))
+    return aten.where.self(positive, one, aten.where.self(negative, -_filled(x, 1.0), zero))
 
 
 @decomposes("bitwise_not")

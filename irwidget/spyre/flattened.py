@@ -5,6 +5,7 @@ Upstream makes a batched product of that again, where both views are still there
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -16,6 +17,8 @@ from irwidget.spyre.notes import custom
 aten = torch.ops.aten
 _VIEWS = ("aten.view.default", "aten.reshape.default", "aten._unsafe_view.default")
 _MATMUL = "irwidget_spyre.matmul.default"
+_Flat = Callable[[Any], list[int]]
+"""The shape of a tensor whose outer dims are one."""
 
 
 def is_flattened(node: Node) -> bool:
@@ -35,33 +38,50 @@ def is_one_of_rows(x: torch.Tensor) -> bool:
 def flatten(graph: GraphModule) -> None:
     """Inductor's rule: two views in a row that undo each other are none, and then a product is one of all rows.
 
-    So are both of `x @ a @ b`, and that of a batch which is a view of rows.
+    So are both of `x @ a @ b`, and that of a batch which is a view of rows. A product of matrices in several batch
+    dims is one of them in one, where it is viewed so.
     """
     for node in list(graph.graph.nodes):
-        if is_flattened(node) and (_undone(node.args[0], _rows(node.args[0])) or _read_as_rows(node)):
-            _flatten(graph, node)
+        if is_flattened(node) and (_undone(node.args[0], _rows(node.args[0])) or _read_flat(node, _rows)):
+            _flatten(graph, node, "mm", _rows, node.args[:1])
+        elif _is_batch_of_batches(node) and _read_flat(node, _matrices):
+            _flatten(graph, node, "bmm", _matrices, node.args)
 
 
-def _flatten(graph: GraphModule, node: Node) -> None:
-    given, weight = node.args
-    value, shape = _value(node), _rows(node)
-    rows = given.args[0] if _undone(given, _rows(given)) else None  # pyright: ignore[reportOptionalMemberAccess,reportAttributeAccessIssue]
+def _is_batch_of_batches(node: Node) -> bool:
+    """Whether this is a product of matrices in several batch dims, which a view takes as one."""
+    if str(node.target) != _MATMUL or custom(node).get("origin") != "matmul":
+        return False
+    return all(_value(arg).dim() == _value(node).dim() > 3 for arg in node.args)
+
+
+def _flatten(graph: GraphModule, node: Node, name: str, flat: _Flat, operands: Sequence[Any]) -> None:
+    """Make a product of `operands` in one batch dim, or in none, with views around it."""
+    value = _value(node)
     with graph.graph.inserting_before(node):
-        if rows is None:
-            rows = graph.graph.call_function(aten.view.default, (given, _rows(given)))
-            rows.meta = _like(node, aten.view.default(_value(given), _rows(given)), "view")
-        product = graph.graph.call_function(node.target, (rows, weight))  # pyright: ignore[reportArgumentType]
-        product.meta = _like(node, aten.view.default(value, shape), "mm")
+        viewed = [_flat_operand(graph, node, given, flat(given)) for given in operands]
+        product = graph.graph.call_function(node.target, (*viewed, *node.args[len(viewed) :]))  # pyright: ignore[reportArgumentType]
+        product.meta = _like(node, aten.view.default(value, flat(node)), name)
         whole = graph.graph.call_function(aten._unsafe_view.default, (product, list(value.shape)))
         whole.meta = _like(node, value, "_unsafe_view")
     node.replace_all_uses_with(whole)
     graph.graph.erase_node(node)
-    _erase_unread(graph, given)
+    for given in operands:
+        _erase_unread(graph, given)
     reader = next(iter(whole.users), None)
     if reader is not None and is_view(reader) and _undone(reader.args[0], list(_value(reader).shape)):
         reader.replace_all_uses_with(product)
         graph.graph.erase_node(reader)
         graph.graph.erase_node(whole)
+
+
+def _flat_operand(graph: GraphModule, node: Node, given: Any, shape: list[int]) -> Node:
+    """A view of an operand, or what that is a view of in that shape."""
+    if _undone(given, shape):
+        return given.args[0]
+    view = graph.graph.call_function(aten.view.default, (given, shape))
+    view.meta = _like(node, aten.view.default(_value(given), shape), "view")
+    return view
 
 
 def batch(graph: GraphModule) -> None:
@@ -84,13 +104,13 @@ def batch(graph: GraphModule) -> None:
         _erase_unread(graph, view)
 
 
-def _read_as_rows(node: Node) -> bool:
-    """Whether its one reader begins by taking all rows as one dim."""
+def _read_flat(node: Node, flat: _Flat) -> bool:
+    """Whether its one reader begins by taking the outer dims as one."""
     reader = next(iter(node.users))
     if len(node.users) != 1 or node not in reader.args:
         return False
-    return (is_flattened(reader) and reader.args[0] is node) or (
-        is_view(reader) and list(_value(reader).shape) == _rows(node)
+    return (flat is _rows and is_flattened(reader) and reader.args[0] is node) or (
+        is_view(reader) and list(_value(reader).shape) == flat(node)
     )
 
 
@@ -103,6 +123,12 @@ def _rows(node: Any) -> list[int]:
     """The shape of a tensor with all its rows in one dim."""
     *outer, last = _value(node).shape
     return [prod(outer), last]
+
+
+def _matrices(node: Any) -> list[int]:
+    """The shape of a tensor with all its matrices in one dim."""
+    *outer, rows, last = _value(node).shape
+    return [prod(outer), rows, last]
 
 
 def _erase_unread(graph: GraphModule, node: Any) -> None:

@@ -158,7 +158,7 @@ class _Lowering(LoopBuilder):
         handler = getattr(self, f"_lower_{name}", None)
         if handler is not None:
             handler(node)
-        elif name in FALLBACKS or str(node.target).endswith("ne.Scalar"):
+        elif name in FALLBACKS:
             self.fallback(node)
         elif name in POINTWISE and not node.kwargs.get("rounding_mode"):
             self.pointwise(node, POINTWISE[name], node.args)

@@ -135,11 +135,11 @@ def _joined(outer: Dim, inner: Dim) -> Dim | None:
 def _segments(
     v: str, extent: int, tensors: Sequence[list[Dim]], wraps: set[int], namer: _Namer
 ) -> tuple[_Segment, ...]:
-    """Cut a variable where some tensor does or begins anew, but not at that tensor's own sticks."""
+    """Cut a variable where some tensor does or begins anew, but at a tensor's own sticks only if it begins anew."""
     cuts = {n for n in wraps if 1 < n < extent}
     for dims in tensors:
         eps, last = dims[-1]
-        own = eps if v in last.variables else 0
+        own = eps if v in last.variables and not wraps else 0
         for _, coordinate in dims:
             for term in coordinate.terms:
                 if term.var == v:
