@@ -59,9 +59,10 @@ def _flatten(graph: GraphModule, node: Node, name: str, flat: _Flat, operands: S
     """Make a product of `operands` in one batch dim, or in none, with views around it."""
     value = _value(node)
     with graph.graph.inserting_before(node):
-        viewed = [_flat_operand(graph, node, given, flat(given)) for given in operands]
+        viewed = [_flat_operand(graph, node, given, flat) for given in operands]
         product = graph.graph.call_function(node.target, (*viewed, *node.args[len(viewed) :]))  # pyright: ignore[reportArgumentType]
         product.meta = _like(node, aten.view.default(value, flat(node)), name)
+        product.meta["custom"]["batches"] = flat is _matrices
         whole = graph.graph.call_function(aten._unsafe_view.default, (product, list(value.shape)))
         whole.meta = _like(node, value, "_unsafe_view")
     node.replace_all_uses_with(whole)
@@ -75,12 +76,15 @@ def _flatten(graph: GraphModule, node: Node, name: str, flat: _Flat, operands: S
         graph.graph.erase_node(whole)
 
 
-def _flat_operand(graph: GraphModule, node: Node, given: Any, shape: list[int]) -> Node:
+def _flat_operand(graph: GraphModule, node: Node, given: Any, flat: _Flat) -> Node:
     """A view of an operand, or what that is a view of in that shape."""
+    shape = flat(given)
     if _undone(given, shape):
         return given.args[0]
     view = graph.graph.call_function(aten.view.default, (given, shape))
     view.meta = _like(node, aten.view.default(_value(given), shape), "view")
+    if flat is _matrices:
+        view.meta["custom"]["batches"] = True
     return view
 
 

@@ -172,7 +172,7 @@ class _Lowering(LoopBuilder):
         called = node.target is getitem and source not in self.origins  # a result of a call on the host is no view
         origins = () if source is None or called else (*self.origins.get(source, ()), self.origin(node))
         self.origins[node] = tuple(dict.fromkeys(o for o in origins if o))
-        same = source is not None and same_view(node, source)
+        same = source is not None and (same_view(node, source) or bool(custom(node).get("batches")))
         self.direct[node] = same and self.direct.get(source, True) if source is not None else False
 
     def _several(self, node: Node, value: Any) -> None:

@@ -153,7 +153,7 @@ def _name_matmul(node: Node) -> None:
     elif a >= 4 and b >= 4 and node.meta["val"].shape[0] > 1:
         note["origin"] = ""
     if a >= 3 and whole:
-        note["expands"] = custom(node).get("origin") not in ("bmm", "einsum")
+        note["expands"] = note.get("batches") or custom(node).get("origin") not in ("bmm", "einsum")
     note["unit_batch"] = note.get("shared_weight") or _is_direct(node)
     node.meta["custom"] = note
 
