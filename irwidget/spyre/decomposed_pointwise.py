@@ -271,6 +271,16 @@ def _copy(into: Tensor, x: Tensor, non_blocking: bool = False) -> Tensor:
     return ops().copied((x if direct else x.to(into.dtype)).expand(into.shape), into.dtype)
 
 
+@decomposes("pixel_shuffle")
+def _pixel_shuffle(x: Tensor, factor: int) -> Tensor:
+    """PyTorch's: channels become rows and columns in one copy of a view, whose strides are then joined."""
+    *batch, channels, height, width = x.shape
+    n = len(batch)
+    parts = x.view(*batch, channels // factor**2, factor, factor, height, width)
+    turned = parts.permute(*range(n + 1), n + 3, n + 1, n + 4, n + 2).clone(memory_format=torch.contiguous_format)
+    return turned.view(*batch, channels // factor**2, height * factor, width * factor)
+
+
 @decomposes("square")
 def _square(x: Tensor) -> Any:
     return _pow(x, 2)
