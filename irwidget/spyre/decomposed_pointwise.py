@@ -204,11 +204,11 @@ TABLE["new_full"] = lambda x, size, value, dtype=None, **_: torch.full(size, val
 def _arithmetic(name: str) -> Callable[..., Any]:
     op = getattr(torch, name)
 
-    def decompose(a: Tensor, b: Any, *, alpha: float = 1) -> Any:
-        if not isinstance(a, torch.Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
-            return NotImplemented
-        if a.dtype == torch.int64 and (b.dtype == torch.int64 if isinstance(b, torch.Tensor) else isinstance(b, int)):
+    def decompose(a: Any, b: Any, *, alpha: float = 1) -> Any:
+        if all(x.dtype == torch.int64 if isinstance(x, torch.Tensor) else isinstance(x, int) for x in (a, b)):
             return _through_float(op, a, b * alpha if alpha != 1 else b)
+        if not isinstance(a, torch.Tensor):
+            return NotImplemented
         if alpha == 1:
             return NotImplemented
         other = b if isinstance(b, torch.Tensor) else torch.full((), b, dtype=a.dtype)
@@ -220,11 +220,11 @@ def _arithmetic(name: str) -> Callable[..., Any]:
     return decompose
 
 
-def _through_float(op: Callable[..., Tensor], a: Tensor, b: Any) -> Tensor:
+def _through_float(op: Callable[..., Tensor], *operands: Any) -> Tensor:
     """int64 arithmetic: cast to float32 on the CPU, compute, cast back."""
     cast = ops().to_dtype_cpu
-    other = cast(b, torch.float32) if isinstance(b, torch.Tensor) else float(b)
-    return cast(op(cast(a, torch.float32), other), torch.int64)
+    made = op(*(cast(x, torch.float32) if isinstance(x, torch.Tensor) else x for x in operands))
+    return cast(made, torch.int64)
 
 
 TABLE["add.Tensor"] = _arithmetic("add")

@@ -108,7 +108,7 @@ def _addmm(c: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1
     y = ops().matmul(a, b)
     if alpha != 1:
         y = y * alpha
-    return (c if beta == 1 else c * beta) + y
+    return y if beta == 0 else (c if beta == 1 else c * beta) + y
 
 
 @decomposes("scaled_dot_product_attention")
