@@ -205,11 +205,10 @@ def _arithmetic(name: str) -> Callable[..., Any]:
     op = getattr(torch, name)
 
     def decompose(a: Any, b: Any, *, alpha: float = 1) -> Any:
-        if all(x.dtype == torch.int64 if isinstance(x, torch.Tensor) else isinstance(x, int) for x in (a, b)):
-            return _through_float(op, a, b * alpha if alpha != 1 else b)
-        if not isinstance(a, torch.Tensor):
-            return NotImplemented
+        integers = all(x.dtype == torch.int64 if isinstance(x, torch.Tensor) else isinstance(x, int) for x in (a, b))
         if alpha == 1:
+            return _through_float(op, a, b) if integers else NotImplemented
+        if not (integers or isinstance(a, torch.Tensor)):
             return NotImplemented
         other = b if isinstance(b, torch.Tensor) else torch.full((), b, dtype=a.dtype)
         factor = torch.full(other.shape, alpha, dtype=other.dtype)
