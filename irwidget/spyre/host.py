@@ -129,7 +129,7 @@ class _Calls:
 
     def _launch(self, number: int, step: SpyreKernel) -> None:
         self._allocate(self.pieces.get(number, ()))
-        self._check(step.arguments)
+        self._check(arg.name for spec in step.specs for arg in spec.args)
         self._allocate(step.arguments)
         if step.has_pool and "_pool" not in self.made:
             self.lines.append(f"_pool = {_pool(self.pool_bytes)}")

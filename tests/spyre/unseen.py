@@ -118,12 +118,26 @@ def written_twice(a, b, c):
     return torch.relu(c + y) * 3
 
 
+def cache_read(cache, new, q):
+    cache[:, :, 3:5] = new
+    return torch.relu(cache) * q
+
+
+def conflicting(a, b, c, d):
+    summed = a + b.t()
+    return summed + c + (summed + d.t())
+
+
+def heads_of_batches(a, b, c):
+    return (torch.softmax(a @ b, -1) @ c).view(8, 32, 64)
+
+
 def turned(function):
     """A function of a tensor whose first two dims lie in memory the other way round."""
     return lambda x, *rest: function(x.permute(1, 0, 2), *rest)
 
 
-FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...], ...]]] = {
+FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...] | TensorSpec, ...]]] = {
     "rope": (rope, ((2, 4, 32, 128), (32, 128), (32, 128))),
     "rotary": (rotary, ((1, 4, 32, 128), (32, 64), (32, 64))),
     "swiglu": (swiglu, ((3, 17, 256), (512, 256), (512, 256), (256, 512))),
@@ -195,6 +209,41 @@ FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...], ...]]] = {
     "turned, multiplied": (turned(lambda x, w: (x * 2) @ w), ((64, 4, 64), (64, 64))),
     "running mean": (running_mean, ((128,), (64, 128))),
     "written twice": (written_twice, ((64, 128),) * 3),
+    "repeated sticks": (lambda x: x.repeat(1, 2) * 2, ((4, 128),)),
+    "repeated sticks and rows": (lambda x: x.repeat(2, 1, 3), ((4, 5, 192),)),
+    "not a number": (lambda x: x != 0.25, ((9, 100),)),
+    "where not zero": (lambda x: torch.where(x != 0, x, 1.0), ((9, 128),)),
+    "sign, transposed": (lambda x: torch.sign(x.t()), ((64, 128),)),
+    "sign, turned": (turned(torch.sign), ((4, 8, 128),)),
+    "batches as one": (lambda a, b: (a @ b).view(8, 32, 64), ((2, 4, 32, 64), (2, 4, 64, 64))),
+    "batches as one, of one": (lambda a, b: (a @ b).view(4, 32, 64) * 2, ((1, 4, 32, 64), (1, 4, 64, 64))),
+    "batches as one, made": (lambda a, b: ((a * 2) @ (b + 1)).view(8, 32, 64), ((2, 4, 32, 64), (2, 4, 64, 64))),
+    "batches as one, read": (
+        lambda a, b, c: (a @ b).view(8, 32, 64) @ c,
+        ((2, 4, 32, 64), (2, 4, 64, 64), (8, 64, 64)),
+    ),
+    "batches of three dims": (lambda a, b: (a @ b).view(12, 32, 64) + 1, ((2, 2, 3, 32, 64), (2, 2, 3, 64, 64))),
+    "attention as one batch": (heads_of_batches, ((2, 4, 32, 64), *[(2, 4, 64, 64)] * 2)),
+    "two batched products": (lambda a, b, c: (a @ b.mT) @ c, ((2, 4, 32, 64), (2, 4, 64, 64), (2, 4, 64, 128))),
+    "addmm of nothing": (lambda x, a, b: torch.addmm(x, a, b, beta=0), ((5, 64), (5, 128), (128, 64))),
+    "from a number": (lambda x: 5 - x, (TensorSpec((16, 128), "int64"),)),
+    "integers by numbers": (lambda x: (x + 2) * x, (TensorSpec((16, 128), "int64"),)),
+    "compared with both": (lambda x, y: (x <= y, x >= y), ((9, 128), (128,))),
+    "counted": (lambda x: (x > 0).half().sum(-1), ((9, 128),)),
+    "masked 3d": (
+        lambda x, m: torch.where(m[None], x, torch.zeros_like(x)),
+        ((3, 9, 128), TensorSpec((9, 128), "bool")),
+    ),
+    "conflicting sticks": (conflicting, ((128, 128),) * 4),
+    "transposed choice": (lambda a, x, y: torch.where(x > 0, a.t(), y), ((128, 64), (64, 128), (64, 128))),
+    "cache written and read": (cache_read, ((1, 4, 64, 64), (1, 4, 2, 64), (1, 1, 64, 64))),
+    "padded softmax times": (lambda a, b: torch.softmax(a, -1) @ b, ((40, 100), (100, 72))),
+    "norm times": (lambda x, w, m: F.rms_norm(x, (256,), w, 1e-6) @ m, ((64, 256), (256,), (256, 128))),
+    "joined and summed": (lambda x, y: torch.cat([x, y], 1).sum(1), ((3, 4, 128), (3, 2, 128))),
+    "rows of a slice": (lambda x: x[:, 1:4].sum(1), ((3, 6, 128),)),
+    "float32 sums": (lambda x: x.amax(1) + x.sum(1), (TensorSpec((9, 20, 64), "float32"),)),
+    "smooth": (lambda x, y: F.smooth_l1_loss(x, y, reduction="none"), ((9, 128), (9, 128))),
+    "distances": (lambda x, y: ((x[:, None] - y[None]) ** 2).sum(-1), ((9, 64), (7, 64))),
 }
 
 
@@ -221,8 +270,9 @@ def statements(host: str) -> list[str]:
 
 
 def made(name: str, frontend: FrontEnd | None = None) -> Any:
-    function, shapes = FUNCTIONS[name]
-    return facts(compile(function, [TensorSpec(shape) for shape in shapes], frontend=frontend))
+    function, given = FUNCTIONS[name]
+    inputs = [one if isinstance(one, TensorSpec) else TensorSpec(one) for one in given]
+    return facts(compile(function, inputs, frontend=frontend))
 
 
 def real() -> dict[str, Any]:
