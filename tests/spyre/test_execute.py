@@ -232,6 +232,30 @@ def test_what_is_not_inductors_pattern_stays(function):
     assert [spec.op for kernel in program.kernels for spec in kernel.specs].count("mul") < 2  # of q, of k
 
 
+def test_pixels_are_shuffled_by_one_copy_on_the_device():
+    program = check(lambda x: F.pixel_shuffle(x, 2), half(2, 16, 8, 64))
+    ((spec,),) = (kernel.specs for kernel in program.kernels)
+    assert (spec.op, [arg.device_size for arg in spec.args]) == (
+        "ReStickifyOpHBM",
+        [(1, 4, 2, 2, 8, 2, 64), (1, 4, 8, 2, 64, 2, 64)],
+    )
+
+
+@pytest.mark.parametrize(
+    ("function", "tensors"),
+    [
+        (lambda x: x.repeat(2, 1, 3), (half(4, 5, 192),)),
+        (lambda x: torch.sign(x.permute(1, 0, 2)), (half(4, 8, 128),)),
+        (lambda x: x != 0.25, (half(9, 100),)),
+        (lambda a, b: ((a * 2) @ (b + 1)).view(8, 32, 64), (half(2, 4, 32, 64), half(2, 4, 64, 64))),
+        (lambda x: torch.sub(5 - x, x, alpha=3), (torch.arange(2048).view(16, 128) % 100,)),
+        (lambda x, a, b: torch.addmm(x, a, b, beta=0), (half(5, 64) / 0, half(5, 128), half(128, 64))),
+    ],
+)
+def test_functions_in_the_shapes_of_upstreams_tests(function, tensors):
+    check(function, *tensors)
+
+
 def test_numbers_in_where_have_eagers_dtype():
     keep, x = torch.randn(1, 64) > 0, half(4, 64)
     check(lambda c: torch.where(c, 1.0, 0.25), keep)
