@@ -68,7 +68,9 @@ def result_of(
         wrong = _wrong(settled & (exact != want), want, exact, written)
         others = (torch.where(wrong, want, sample.to(want.dtype)) for sample in (exact, *samples))
         return ExpectedResult(label, want, others=tuple(one for one in others if not torch.equal(one, want)))
-    noise = torch.stack([_distance(sample, exact) for sample in samples]).amax(0)
+    most = torch.finfo(want.dtype).max
+    noise = torch.stack([_distance(_within(sample, most), _within(exact, most)) for sample in samples]).amax(0)
+    exact = _held(exact, most)
     if torch.finfo(want.dtype).bits == 64:
         noise = _UNKNOWN * noise  # the float64 evaluation is no more exact than the result, and its own error unseen
     floor = _floor(want, exact)
@@ -123,6 +125,20 @@ def _number(
 
     made = result_of(label, tensor(want), tensor(exact), list(map(tensor, samples)), lambda: tensor(written()))
     return replace(made, want=want)
+
+
+def _within(value: torch.Tensor, most: float) -> torch.Tensor:
+    """Numbers that are too large for the dtype as its largest; infinities as they are."""
+    import torch
+
+    return value if value.is_complex() else torch.where(value.isinf(), value, value.clamp(-most, most))
+
+
+def _held(exact: torch.Tensor, most: float) -> torch.Tensor:
+    """The same as infinities, which they are in the dtype."""
+    import torch
+
+    return exact if exact.is_complex() else torch.where(exact.abs() > most, exact * math.inf, exact)
 
 
 def _distance(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:

@@ -19,6 +19,7 @@ from irwidget.private_torch import OpOverload, pytree
 Values = tuple[Any, ...]
 
 _WIDE = {torch.complex64: torch.complex128, torch.complex32: torch.complex128}
+_SINGLE: dict[Any, torch.dtype] = {torch.float64: torch.float32, torch.complex128: torch.complex64}
 _EXACT = frozenset(
     """
     abs alias amax amin argmax argmin as_strided broadcast_to cat ceil clamp clamp_max clamp_min clone constant_pad_nd
@@ -97,11 +98,14 @@ class Rounding(Interpreter):
 
     @staticmethod
     def _was_exact(node: Node, args: Values, kwargs: Mapping[str, Any], value: Any) -> bool:
-        tensors = [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+        tensors = _tensors(value)
         if sum(tensor.numel() for tensor in tensors) < _FEW:
             return False
         try:
-            wide = call(node, *_widened((args, dict(kwargs))))
+            if any(tensor.dtype in _SINGLE for tensor in tensors):  # of which float64 itself is no measure
+                args, kwargs = pytree.tree_map(_in_single, (args, dict(kwargs)))
+                tensors = _tensors(call(node, args, dict(kwargs)))
+            wide = call(node, *_widened(_wide_dtypes(_floats(args), dict(kwargs))))
         except Exception:
             return False
         leaves = pytree.tree_leaves(wide)
@@ -138,7 +142,7 @@ class Wide(Interpreter):
         eps = epsilon_of(n)
         more = growth(n, args) if noisy else 0.0
         if noisy and eps:
-            args, kwargs = pytree.tree_map(lambda leaf: self._shaken(leaf, eps * more), (args, dict(kwargs)))
+            args, kwargs = pytree.tree_map(lambda leaf: self._shaken(leaf, eps * more), (_floats(args), dict(kwargs)))
         value = self._compute(n, args, dict(kwargs))
         if self._random is not None and name_of(n) in _REMAINDERS:
             return self._shaken(value, 2 * eps, _dividend(*args[:2]))
@@ -201,6 +205,23 @@ def call(node: Node, args: Values, kwargs: dict[str, Any]) -> Any:
         return pytree.tree_map(lambda leaf: torch.zeros(leaf.shape, dtype=_wide_dtype(leaf.dtype)), node.meta["val"])
     target: Any = node.target
     return target(*args, **kwargs)
+
+
+def _tensors(values: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in pytree.tree_leaves(values) if isinstance(leaf, torch.Tensor)]
+
+
+def _floats(args: Values) -> Values:
+    """The integers of which a function makes floats: what it is composed of rounds them, too."""
+    if not args or len(_tensors(args)) != 1 or not isinstance(args[0], torch.Tensor) or args[0].is_complex():
+        return args
+    return (args[0].to(torch.float64), *args[1:])
+
+
+def _in_single(leaf: Any) -> Any:
+    """A value or a dtype of 64 bits as that of 32."""
+    kind = _SINGLE.get(leaf if isinstance(leaf, torch.dtype) else getattr(leaf, "dtype", None))
+    return leaf if kind is None else kind if isinstance(leaf, torch.dtype) else leaf.to(kind)
 
 
 def _wide_dtype(dtype: torch.dtype) -> torch.dtype:

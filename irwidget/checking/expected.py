@@ -268,13 +268,14 @@ def _case(
     exact, samples, others, taken = evaluated
     _refuse_dtypes(program, wanted)
     written = _Written(program, fed_by)
+    meant, others = written.otherwise() or (exact, others)
     made = [
         _opened(
             result_of(
                 *(label, want, one, [sample[i] for sample in samples]),
                 *(lambda i=i: written.result(i), lambda i=i: written.shaken(i, samples_wanted)),
             ),
-            one,
+            meant[i],
             [other[i] for other in others],
         )
         for i, ((label, want), one) in enumerate(zip(wanted, exact, strict=True))
@@ -421,6 +422,22 @@ class _Written:
         """The same as often, as if every operation rounded a little differently; nothing where it cannot be had."""
         found = [self._run(seed) for seed in range(count)]
         return [one[number] for one in found if one is not None]
+
+    def otherwise(self) -> tuple[Sequence[Any], list[Sequence[Any]]] | None:
+        """Its results, and those with other orders, where these were taken apart; None of others."""
+        import torch
+
+        from irwidget.checking import unsettled
+
+        whole = self._program.written
+        if whole is None or not unsettled.were_taken_apart(self._program.module, whole.graph_module):
+            return None
+        copied, results = self._copy, self._results
+        if copied is None or results is None:
+            return None
+        fed = _placeholders(copied, self._named)
+        with _default_dtype(torch.float64):
+            return results, unsettled.evaluations(copied.module, lambda: _copies(fed))
 
     @cached_property
     def _results(self) -> Sequence[Any] | None:

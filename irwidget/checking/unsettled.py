@@ -23,9 +23,19 @@ _SEEDS = range(12)
 
 def evaluations(module: torch.fx.GraphModule, fed: Callable[[], list[Any]]) -> list[Sequence[Any]]:
     """The results of the program with other choices where there are any, each for fresh inputs; often none."""
-    if not any(name_of(node) in _ORDERS | EMPTIES for node in module.graph.nodes if node.op == "call_function"):
+    if not _names(module) & (_ORDERS | EMPTIES):
         return []
     return [_Otherwise(module, seed).run(*fed(), enable_io_processing=False) for seed in _SEEDS]
+
+
+def were_taken_apart(module: torch.fx.GraphModule, written: torch.fx.GraphModule) -> bool:
+    """Whether an order is chosen in the program as it was written, and not in what became of it."""
+    before = {"sort" if name == "argsort" else name for name in _names(written)}
+    return bool((before - _names(module)) & _ORDERS)
+
+
+def _names(module: torch.fx.GraphModule) -> set[str]:
+    return {name_of(node) for node in module.graph.nodes if node.op == "call_function"}
 
 
 def elements(exact: Any, others: Sequence[Any], allowed: torch.Tensor | None) -> torch.Tensor | None:

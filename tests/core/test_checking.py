@@ -10,7 +10,7 @@ from torch import nn
 
 import irwidget
 from irwidget import private_torch_mlir
-from irwidget.checking.allowance import ExpectedResult
+from irwidget.checking.allowance import ExpectedResult, result_of
 from irwidget.checking.expected import ExportedCopy, array, expect
 from irwidget.checking.growth import growth
 from irwidget.checking.judge import judge
@@ -183,7 +183,9 @@ def beside(x):
     return torch.as_strided((x * 2).select(1, 1), (2, 2), (12, 1))
 
 
+NUMBERS = torch.randn(16, 256, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
 RIGHT = {
+    "float64": (lambda x: (x @ x.T, torch.nn.functional.gelu(x), x.softmax(1)), NUMBERS),
     "elimination": (small_pivot, torch.tensor([[1e-3, 1.0, 2.0], [1.0, 2.0, 0.5], [3.0, 0.25, 1.0]])),
     "a transform": (transformed, torch.rand(36, 10, generator=torch.Generator().manual_seed(0))),
     "memory beside a view": (beside, torch.rand(2, 3, 4)),
@@ -195,6 +197,31 @@ def test_what_right_programs_lose_is_allowed(case):
     function, x = RIGHT[case]
     low = irwidget.lower(function, x, to="linalg_on_tensors_mlir", check=True)
     assert low.check.state == "equal", str(low.check)
+
+
+COMPOSED = {
+    "of integers": (torch.sinh, torch.arange(-90, 90), "stablehlo_mlir"),
+    "along no dimension": (lambda x: x.mean(), torch.tensor(2.5), "stablehlo_mlir"),
+    "places of equal elements": (lambda x: x.kthvalue(2, 1), torch.arange(40).reshape(4, 10) % 3, "tosa_mlir"),
+}
+
+
+@pytest.mark.parametrize("case", COMPOSED)
+def test_what_torch_mlir_composes_is_allowed_what_its_parts_lose(case):
+    function, x, target = COMPOSED[case]
+    low = irwidget.lower(function, x, to=target, check=True)
+    assert low.check.state == "equal", str(low.check)
+
+
+def test_what_a_dtype_does_not_hold_is_infinite():
+    """Too large for the dtype is no distance, and of what overflows too early in eager PyTorch anything is right."""
+    want = torch.tensor([1.0, torch.inf, torch.inf, torch.inf])
+    exact = torch.tensor([1.0, 1e60, 3e38, torch.inf], dtype=torch.float64)
+    made = result_of("result 0", want, exact, [exact * (1 + 1e-7), exact * (1 - 1e-7)])
+    assert made.allowed[1] < 1e38
+    for got, state in (([1.0, 1.0, torch.inf, torch.inf], "differs"), ([1.0, torch.inf, torch.inf, 5.0], "differs")):
+        assert judge("p", 1, [_array(torch.tensor(got))], [made]).state == state
+    assert judge("p", 1, [_array(want)], [made]).state == "equal"
 
 
 def test_a_transform_loses_by_its_length_and_elimination_by_its_pivots():
