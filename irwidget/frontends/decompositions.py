@@ -15,6 +15,7 @@ from irwidget.frontends import (
     decompositions_bytes,
     decompositions_folded,
     decompositions_integers,
+    decompositions_masks,
     decompositions_narrow,
     decompositions_order,
     decompositions_pools,
@@ -22,7 +23,7 @@ from irwidget.frontends import (
     decompositions_wrong,
 )
 from irwidget.frontends.decompositions_bytes import either, held, value_of, wide
-from irwidget.frontends.decompositions_kinds import alike
+from irwidget.frontends.decompositions_kinds import alike, as_row, is_single
 from irwidget.frontends.erfc import erfc
 from irwidget.frontends.refusing import nodes_of
 from irwidget.private_torch import get_decompositions
@@ -120,6 +121,10 @@ def _index_put(x: Any, indices: list[Any], values: Any, accumulate: bool = False
         return NotImplemented
     wide = [one.to(torch.int64) if _is_narrow(one) else one for one in indices]
     return aten.index_put.default(x, wide, values, accumulate)
+
+
+def _puts_elsewhere(x: Any, indices: Any, *how: Any, **named: Any) -> bool:
+    return _has_narrow(indices) or decompositions_masks.puts(x, indices, *how, **named)
 
 
 def _is_narrow(index: Any) -> bool:
@@ -244,27 +249,9 @@ def _sum_of_products(x: Any, left: Any, right: Any, *, beta: Any = 1, alpha: Any
     )
 
 
-def _single(x: Any, *_: Any, **__: Any) -> Any:
-    """The largest or least of one number, of which torch-mlir lowers no dimension."""
-    return NotImplemented if x.dim() else x.clone()
-
-
-def _is_true(x: Any, *_: Any) -> Any:
-    return NotImplemented if x.dim() else x != 0
-
-
-def _only_place(x: Any, *_: Any) -> Any:
-    """Of the largest or least of one number."""
-    return NotImplemented if x.dim() else torch.zeros_like(x, dtype=torch.int64)
-
-
 def _only_nonzero(x: Any) -> Any:
     """Of one number: a row without places, or none."""
     return NotImplemented if x.dim() else aten.nonzero.default(x.reshape(1))[:, :0]
-
-
-def _is_single(x: Any, *_: Any, **__: Any) -> bool:
-    return not value_of(x).dim()
 
 
 def _is_finite(x: Any) -> Any:
@@ -335,9 +322,6 @@ _TABLE: dict[Any, Callable[..., Any]] = {
     aten.diagonal_scatter.default: _diagonal_scatter,
     aten.view.default: _empty_view,
     aten.cat.default: _empty_cat,
-    **dict.fromkeys((aten.amax.default, aten.amin.default), _single),
-    **dict.fromkeys((aten.any.dim, aten.all.dim), _is_true),
-    **dict.fromkeys((aten.argmax.default, aten.argmin.default), _only_place),
     aten.nonzero.default: _only_nonzero,
     **dict.fromkeys((aten.linalg_norm.default, aten.linalg_norm.ord_str), _norm),
     aten.isfinite.default: _is_finite,
@@ -358,9 +342,20 @@ _TABLE: dict[Any, Callable[..., Any]] = {
     **decompositions_pools.TABLE,
     **decompositions_resize.TABLE,
     **get_decompositions(_OF_PYTORCH),
-    **dict.fromkeys(_INDEX_PUTS, _index_put),
+    **dict.fromkeys(_INDEX_PUTS, either(_index_put, decompositions_masks.own_put)),
     _DIVISION: either(decompositions_bytes.TABLE[_DIVISION], _of_number(_DIVISION)),
 }
+
+
+_ROWS: dict[Any, Callable[..., Any]] = {
+    operator: as_row(operator)
+    for operator in (
+        *(aten.amax.default, aten.amin.default, aten.argmax.default, aten.argmin.default, aten.any.dim, aten.all.dim),
+        *(aten.sum.dim_IntList, aten.mean.dim, aten.prod.dim_int, aten.cumsum.default, aten.cumprod.default),
+        *(aten.var.correction, aten.var_mean.correction, aten.linalg_vector_norm.default),
+    )
+}
+"""Along a dimension of a single number, which torch-mlir's passes refuse, or crash on."""
 
 
 def _of_libraries() -> dict[Any, Callable[..., Any]]:
@@ -382,14 +377,10 @@ def _of_libraries() -> dict[Any, Callable[..., Any]]:
     return table
 
 
-_OF_ONE = (
-    *(aten.amax.default, aten.amin.default, aten.argmax.default, aten.argmin.default),
-    *(aten.any.dim, aten.all.dim, aten.nonzero.default),
-)
 _SOMETIMES: dict[Any, Callable[..., bool]] = {
-    **dict.fromkeys(_INDEX_PUTS, lambda _, indices, *__, **___: _has_narrow(indices)),
+    **dict.fromkeys(_INDEX_PUTS, _puts_elsewhere),
     aten.view.default: _has_nothing,
-    **dict.fromkeys(_OF_ONE, _is_single),
+    aten.nonzero.default: is_single,
     aten.cat.default: _have_nothing,
     **decompositions_bytes.TAKES,
     **decompositions_integers.TAKES,
@@ -419,6 +410,7 @@ def of(program: ExportedProgram, language: str) -> Chosen:
     narrow, table = decompositions_narrow.table(language), _whole(language, len(_of_libraries()))
     takes = {**dict.fromkeys({**_TABLE, **_of_libraries()}, _always), **_SOMETIMES}
     refused = {node.target for node in nodes if takes.get(node.target, _never)(*node.args, **node.kwargs)}
+    refused |= {node.target for node in nodes if node.target in _ROWS and is_single(*node.args)}
     refused |= {node.target for node in nodes if node.target in narrow and decompositions_narrow.takes(node)}
     wrong = {node.target for node in nodes if decompositions_wrong.takes(node, language)}
     wrong |= {operator for node in nodes for operator in decompositions_resize.rounded(node)}
@@ -439,7 +431,7 @@ def _never(*_: Any, **__: Any) -> bool:
 def _whole(language: str, _: int) -> dict[Any, Callable[..., Any]]:
     """All tables; of what is in several, the first that takes the arguments. Made once for as many quantised ones."""
     table = decompositions_wrong.table(language)
-    for more in ({**_TABLE, **_of_libraries()}, decompositions_narrow.table(language)):
+    for more in (_ROWS, {**_TABLE, **_of_libraries()}, decompositions_narrow.table(language)):
         both = {name: either(table[name], function) for name, function in more.items() if name in table}
         table = {**table, **more, **both}
     return {**table, **decompositions_resize.of_bytes({**private_torch_mlir.decompositions(), **table})}

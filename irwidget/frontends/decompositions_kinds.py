@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from irwidget.frontends.decompositions_bytes import held, value_of, wide
+from irwidget.private_torch import pytree
 
 aten: Any = torch.ops.aten
 How = tuple[Callable[..., bool], Callable[..., Any]]
@@ -30,6 +31,22 @@ def is_truth(x: Any, *_: Any, **__: Any) -> bool:
 def _has(kind: torch.dtype, x: Any) -> bool:
     value = value_of(x)
     return isinstance(value, torch.Tensor) and value.dtype == kind
+
+
+def is_single(x: Any, *_: Any, **__: Any) -> bool:
+    """Whether a tensor has no dimensions."""
+    return not value_of(x).dim()
+
+
+def as_row(operator: Any) -> Callable[..., Any]:
+    """Along a dimension of a single number: along that of a row of one."""
+
+    def made(x: Any, *how: Any, **named: Any) -> Any:
+        if not is_single(x):
+            return NotImplemented
+        return pytree.tree_map(lambda row: row.reshape(()), operator(x.reshape(1), *how, **named))
+
+    return made
 
 
 def all_of(kind: torch.dtype) -> Callable[..., bool]:

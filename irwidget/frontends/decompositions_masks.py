@@ -1,6 +1,7 @@
-"""Writes where a mask is true: torch-mlir collects the places, and ends the process where there are none.
+"""Reads and writes where a mask is true.
 
-TOSA and StableHLO have no form of that.
+Of reads, torch-mlir's pass to linalg makes an endless loop, or IR that does not verify; of writes it collects the
+places, and ends the process where there are none. TOSA and StableHLO have no form of that.
 """
 
 from __future__ import annotations
@@ -16,8 +17,19 @@ aten: Any = torch.ops.aten
 
 def takes(x: Any, indices: Any, values: Any, *_: Any, **__: Any) -> bool:
     """Whether a mask is the only index of an `index_put`, and all its places get the same values."""
+    return reads(x, indices) and _length(x, indices, values) == 1
+
+
+def puts(x: Any, indices: Any, values: Any, *_: Any, **__: Any) -> bool:
+    """The same where each place has values of its own, of which the number is known."""
+    length = _length(x, indices, values) if reads(x, indices) else 0
+    return isinstance(length, int) and length > 1
+
+
+def reads(x: Any, indices: Any) -> bool:
+    """Whether a mask is the only index, of sizes that are known."""
     masks = [one for one in indices if one is not None]
-    return len(masks) == 1 and _is_mask(masks[0]) and _is_same(x, indices, masks[0], values)
+    return len(masks) == 1 and _is_mask(masks[0])
 
 
 def _is_mask(index: Any) -> bool:
@@ -31,23 +43,43 @@ def _behind(x: Any, indices: Any, mask: Any) -> int:
     return int(value_of(x).dim() - ahead - value_of(mask).dim())
 
 
-def _is_same(x: Any, indices: Any, mask: Any, values: Any) -> bool:
-    """Whether values have no dimension for the places, or one of a single element."""
+def _length(x: Any, indices: Any, values: Any) -> Any:
+    """How many values there are for the places, along their dimension; one where they have none."""
+    mask = next(one for one in indices if one is not None)
     shape, rest = value_of(values).shape, _behind(x, indices, mask)
-    length = shape[len(shape) - rest - 1] if len(shape) > rest else 1
-    return isinstance(length, int) and length == 1
+    return shape[len(shape) - rest - 1] if len(shape) > rest else 1
+
+
+def index(x: Any, indices: Any) -> Any:
+    """By the places where the mask is true; torch-mlir lowers these."""
+    if not reads(x, indices):
+        return NotImplemented
+    dim, mask = next((at, one) for at, one in enumerate(indices) if one is not None)
+    flat = x.flatten(dim, dim + mask.dim() - 1)
+    return flat.index_select(dim, torch.nonzero(mask.reshape(-1)).squeeze(1))
 
 
 def index_put(x: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
     """A choice by the mask."""
-    if not takes(x, indices, values):
-        return NotImplemented
+    return _put(x, indices, values, accumulate) if takes(x, indices, values) else NotImplemented
+
+
+def own_put(x: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    """The same, where each place has the next of the values."""
+    return _put(x, indices, values, accumulate) if puts(x, indices, values) else NotImplemented
+
+
+def _put(x: Any, indices: Any, values: Any, accumulate: bool) -> Any:
     mask = next(one for one in indices if one is not None)
     rest = _behind(x, indices, mask)
-    mask = mask[(..., *[None] * rest)]
     if values.dim() > rest:
-        place = values.dim() - rest
-        values = values[(*[slice(None)] * place, *[None] * (mask.dim() - rest - 1))]
+        dim, shape = values.dim() - rest - 1, values.shape
+        if shape[dim] == 1:
+            values = values[(*[slice(None)] * dim, *[None] * (mask.dim() - 1))]
+        else:
+            number = mask.reshape(-1).to(torch.int64).cumsum(0) - 1
+            values = values.index_select(dim, number.clamp(0, shape[dim] - 1))
+            values = values.reshape(*shape[:dim], *mask.shape, *shape[dim + 1 :])
     if accumulate:
         values = x | values if x.dtype == torch.bool else x + values
-    return torch.where(mask, values, x)
+    return torch.where(mask[(..., *[None] * rest)], values, x)

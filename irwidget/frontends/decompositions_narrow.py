@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from irwidget.frontends import decompositions_order
 from irwidget.frontends.decompositions_bytes import SHIFTS, value_of
 from irwidget.frontends.decompositions_kinds import alike
 
@@ -262,7 +263,58 @@ def _dtype(index: Any) -> Any:
     return getattr(value_of(index), "dtype", None)
 
 
+# Along dimensions
+
+
+def _running_product(x: Any, dim: int, *, dtype: Any = None) -> Any:
+    """Of elements, of pairs of these, of four."""
+    kind = dtype or (x.dtype if x.dtype.is_floating_point else torch.int64)
+    if not x.dim():
+        return x.to(kind)
+    if not isinstance(x.shape[dim], int):
+        return NotImplemented
+    made = x.to(kind).movedim(dim, 0)
+    step = 1
+    while step < made.shape[0]:
+        made = torch.cat([made[:step], made[step:] * made[:-step]])
+        step *= 2
+    return made.movedim(0, dim)
+
+
+def _diagonal(x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    """By the places of its elements in rows and columns laid out as one dimension."""
+    x = x.movedim((dim1, dim2), (-2, -1))
+    rows, columns = x.shape[-2:]
+    if not (isinstance(rows, int) and isinstance(columns, int)):
+        return NotImplemented
+    first = max(offset, 0) - min(offset, 0) * columns
+    count = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
+    places = torch.arange(count, device=x.device) * (columns + 1) + first
+    return x.flatten(-2).index_select(-1, places)
+
+
+def _kth_value(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    if not x.dim() or not decompositions_order.is_short(x, dim):
+        return NotImplemented
+    found = (one.narrow(dim, k - 1, 1) for one in decompositions_order.sorted_by_rank(x, dim))
+    return tuple(found) if keepdim else tuple(one.squeeze(dim) for one in found)
+
+
+def _average_pool(x: Any, sizes: Sequence[int]) -> Any:
+    """Of parts of the last dimensions that differ by one element, one dimension after the other."""
+    if not all(isinstance(extent, int) for extent in x.shape):
+        return NotImplemented
+    for dim, size in zip(range(-len(sizes), 0), sizes, strict=True):
+        extent = x.shape[dim]
+        ends = [(part * extent // size, -(-(part + 1) * extent // size)) for part in range(size)]
+        x = torch.cat([x.narrow(dim, first, end - first).mean(dim, keepdim=True) for first, end in ends], dim)
+    return x
+
+
 _FOR_BOTH: dict[Any, Callable[..., Any]] = {
+    aten.cumprod.default: _running_product,
+    aten.kthvalue.default: _kth_value,
+    aten._adaptive_avg_pool3d.default: _average_pool,
     aten.scatter_reduce.two: _scatter_reduce,
     **{getattr(aten, f"upsample_nearest{rank}d").vec: _nearest for rank in (1, 2, 3)},
     **{name: _shifted(operator) for name, operator in SHIFTS.items()},
@@ -292,7 +344,7 @@ _FOR_TOSA: dict[Any, Callable[..., Any]] = {
 
 def table(language: str) -> dict[Any, Callable[..., Any]]:
     """By operator, for `TOSA` or `StableHLO`; empty for others."""
-    return {"TOSA": _FOR_TOSA, "StableHLO": _FOR_BOTH}.get(language, {})
+    return {"TOSA": _FOR_TOSA, "StableHLO": {aten.diagonal.default: _diagonal, **_FOR_BOTH}}.get(language, {})
 
 
 def takes(node: torch.fx.Node) -> bool:

@@ -22,7 +22,7 @@ from irwidget.frontends import (
     decompositions_unsigned,
 )
 from irwidget.frontends.decompositions_bytes import either, held, value_of, wide
-from irwidget.frontends.decompositions_kinds import How, is_byte, is_truth
+from irwidget.frontends.decompositions_kinds import How, as_row, is_byte, is_single, is_truth
 
 aten: Any = torch.ops.aten
 
@@ -337,6 +337,21 @@ _SHIFTS = {
     aten.__lshift__.Tensor: aten.bitwise_left_shift.Tensor,
     aten.__rshift__.Tensor: aten.bitwise_right_shift.Tensor,
 }
+
+
+def _is_complex(x: Any, *_: Any, **__: Any) -> bool:
+    return value_of(x).is_complex()
+
+
+def _size(x: Any) -> Any:
+    """Of complex numbers, of which torch-mlir takes the real parts in StableHLO."""
+    return torch.hypot(*torch.view_as_real(x).unbind(-1)) if _is_complex(x) else NotImplemented
+
+
+def _norm(x: Any, *how: Any, **named: Any) -> Any:
+    return aten.linalg_vector_norm.default(_size(x), *how, **named) if _is_complex(x) else NotImplemented
+
+
 _MEANS = (aten.mean.default, aten.mean.dim)
 _MOVED: dict[Any, How] = {
     **{operator: (is_byte, _max_pool(operator)) for operator in _POOLS},
@@ -348,6 +363,8 @@ _MOVED: dict[Any, How] = {
 }
 """What sees it in all languages that have signed integers only."""
 _SORTS = (aten.sort.default, aten.sort.stable, aten.topk.default, aten.kthvalue.default)
+_SOFTMAXES = (aten._softmax.default, aten._log_softmax.default)
+"""Of a single number torch-mlir makes an endless loop."""
 _INDEX_PUTS = (aten.index_put.default, aten._unsafe_index_put.default)
 _TABLE: dict[Any, Callable[..., Any]] = {
     **{operator: _sort(operator) for operator in _SORTS},
@@ -357,6 +374,8 @@ _TABLE: dict[Any, Callable[..., Any]] = {
     **dict.fromkeys(_INDEX_PUTS, either(decompositions_masks.index_put, _index_put(_adds_truths))),
     aten.abs.default: _abs,
     **{operator: _truth(operator) for operator in (aten.any.default, aten.all.default)},
+    aten.index.Tensor: decompositions_masks.index,
+    **{operator: as_row(operator) for operator in _SOFTMAXES},
 }
 _TAKES: dict[Any, Callable[..., bool]] = {
     **dict.fromkeys(_SORTS, _is_unsigned),
@@ -366,6 +385,8 @@ _TAKES: dict[Any, Callable[..., bool]] = {
     **dict.fromkeys(_INDEX_PUTS, _any_of(decompositions_masks.takes, _adds_truths)),
     **dict.fromkeys((aten._embedding_bag.default, aten._embedding_bag_forward_only.default), _has_weights),
     **dict.fromkeys((aten.abs.default, aten.any.default, aten.all.default), is_byte),
+    aten.index.Tensor: decompositions_masks.reads,
+    **dict.fromkeys(_SOFTMAXES, is_single),
 }
 
 
@@ -435,6 +456,10 @@ _SIGNED = {
         *(_BEYOND, decompositions_pools.CEILED, {one: _MOVED[one] for one in _SEARCHES}),
         *(decompositions_truths.IN_STABLEHLO, decompositions_signed.IN_STABLEHLO, decompositions_folded.IN_ALL),
         *(decompositions_floats.IN_STABLEHLO, decompositions_unsigned.IN_STABLEHLO),
+        {
+            aten.linalg_vector_norm.default: (_is_complex, _norm),
+            aten.abs.default: (_any_of(is_byte, _is_complex), either(_abs, _size)),
+        },
     ),
 }
 """By language; StableHLO has unsigned integers."""

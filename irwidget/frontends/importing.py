@@ -121,7 +121,11 @@ def _import(program: ExportedProgram, name: str, large: list[torch.Tensor]) -> t
     refusing.check_operators(importer.module, program, name)
     placed: list[_PlacedLiteral] = []
     for operation in weights.literals(importer.module):
-        value = operation.attributes["value"]
+        try:
+            value = operation.attributes["value"]
+        except TypeError:  # of complex numbers, which MLIR's bindings do not know: the bytecode has them
+            placed.append(_PlacedLiteral("", "", None, (0, b"")))
+            continue
         number = tracker.numbers.get(resource := fx_literals.resource(value))
         state = (0, b"") if number is None else fx_literals.state(large[number])
         placed.append(_PlacedLiteral(resource, str(value.type), number, state))

@@ -165,11 +165,14 @@ def is_dynamic(program: ExportedProgram) -> bool:
 
 _NOWHERE = "multinomial unique_consecutive nonzero_static resize linalg_qr view.dtype stft cumprod"
 _POOLS = "adaptive_max_pool1d adaptive_max_pool2d adaptive_avg_pool1d"
+_OF_VALUES = "nonzero bincount"
 _PLACES = "max_pool2d_with_indices max_pool3d_with_indices"
+_ALWAYS = f"{_NOWHERE} {_POOLS} erfinv"
 _DOUBTFUL = {
-    "linalg": f"{_NOWHERE} {_POOLS} erfinv linalg_det linalg_slogdet _linalg_det _linalg_slogdet",
-    "TOSA": f"{_NOWHERE} {_POOLS} erfinv sort topk kthvalue argmax argmin any.dims Float.Tensor pow.Scalar",
-    "StableHLO": f"{_NOWHERE} {_POOLS} erfinv argmax argmin diagonal isclose _adaptive_avg_pool3d kthvalue {_PLACES}",
+    "linalg": f"{_ALWAYS} linalg_det linalg_slogdet _linalg_det _linalg_slogdet",
+    "TOSA": f"{_ALWAYS} {_OF_VALUES} avg_pool3d sort topk kthvalue argmax argmin any.dims Float.Tensor pow.Scalar "
+    "_adaptive_avg_pool3d max_pool3d_with_indices",
+    "StableHLO": f"{_ALWAYS} {_OF_VALUES} argmax argmin diagonal isclose _adaptive_avg_pool3d kthvalue {_PLACES}",
 }
 """Operators of torch-mlir's that its passes lower not at all, or not for all inputs."""
 
@@ -232,6 +235,8 @@ def _beyond_tosa(node: Node) -> str:
 
 def stopped(program: ExportedProgram, name: str, failure: Failure, language: str) -> ExportError:
     """The error for a program of which a pass has been found to stop, at the operator and the line it stops at."""
+    import torch
+
     dynamic = language == "TOSA" and is_dynamic(program)
     kind = f"{language} with dynamic shapes" if dynamic else language
     advice = "export it without dynamic shapes, or lower it to stablehlo_mlir or linalg_on_tensors_mlir"
@@ -247,7 +252,9 @@ def stopped(program: ExportedProgram, name: str, failure: Failure, language: str
         sizes = "needs sizes as values, and TOSA's shapes are constants"
         return refusal(name, node, sizes if dynamic else f"has no form in {what}", advice, names[node])
     places = {(one.location.file, one.location.line) for one in failure.diagnostics if one.location}
-    there = [node for node in nodes if places & {(place.file, place.line) for place in node_lines(node)}]
+    tensors = [node for node in nodes if isinstance(node.meta.get("val"), torch.Tensor | tuple | list)]
+    there = [node for node in tensors if places & {(place.file, place.line) for place in node_lines(node)}]
     if there:  # of which a pass has made what it stopped at
+        there = [node for node in there if called(node) in doubtful] or there
         return refusal(name, there[0], f"has no form in {kind} ({said})", advice, _one_of(there))
     return ExportError(f"{name} cannot be lowered to {kind}: {said}\n  Next step: {advice}.")

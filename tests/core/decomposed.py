@@ -372,6 +372,28 @@ def infinite(x: torch.Tensor, i: torch.Tensor) -> Any:
     return *parts, *ends, torch.searchsorted(x[4:5], x), torch.searchsorted(x[4:5], x, right=True)
 
 
+def places(x: torch.Tensor, i: torch.Tensor) -> Any:
+    """Reads where a mask is true, which do not end in linalg."""
+    return x[x > 0].sum(), x[x[:, 0] > 0], x[:, x[0] > 0].exp(), x[i > 9]
+
+
+def own(x: torch.Tensor, i: torch.Tensor) -> Any:
+    """What TOSA and StableHLO have no form of: values of their own where a mask is true, and orders."""
+    put, few = torch.ops.aten.index_put, i > 1
+    written = put(x, [few], x[:2]), put(x, [None, few], x[:, 1:3], True), put(x, [i[:, None] == i], i + 0.5)
+    pool = nn.functional.adaptive_avg_pool3d(x.expand(2, 3, 4, 4), (2, 3, 1))
+    ordered = *x.kthvalue(2, 0), *i.kthvalue(3, 0, True)
+    return *written, pool, *ordered, x.cumprod(1), i.cumprod(0), x.diagonal(1), x.expand(3, 4, 4).diagonal(-1, 2, 0)
+
+
+def single(x: torch.Tensor, i: torch.Tensor) -> Any:
+    """Along a dimension of one number, on which torch-mlir's passes crash or do not end."""
+    one, least = x[0, 0], i[0]
+    orders = one.softmax(0), one.log_softmax(-1), one.cumsum(0), least.cumprod(0), one.logsumexp(0, True)
+    sums = one.sum(0, True), one.mean(-1, True), least.prod(0), one.var(0, False), one.std(0, False), one.norm(dim=0)
+    return *orders, *sums, one.amax(0, True), one.argmin(0), least.bool().all(0)
+
+
 # With what each is called
 
 _NUMBERS = torch.Generator().manual_seed(1)
@@ -385,6 +407,7 @@ _FEW = _normal(4, 4), torch.tensor([1, 3, 0, 2])
 _MANY = BYTES, torch.arange(-100, 420, 10, dtype=torch.int32) | 1, torch.linspace(-20, 300, 52)
 _ODD = EDGES[:10], torch.tensor([1, 3, 0, 2])
 PROGRAMS: dict[Callable[..., Any], tuple[torch.Tensor, ...]] = {
+    **dict.fromkeys((places, own, single), _FEW),
     **dict.fromkeys((images, orders, writes, numbers, products, signs, means, bags, known, beyond, ceiled), _FEW),
     **dict.fromkeys((unsigned, crashing, few, many, truths, summed, small, copied, rooted, outside, shifted), _MANY),
     **dict.fromkeys((masked, short, paired, grouped), _MANY),

@@ -115,6 +115,24 @@ def test_a_fourier_layer_reaches_every_ir_type_and_is_right(target: str) -> None
         assert str(low.check).startswith("equal to eager PyTorch"), low.check
 
 
+ROW, NUMBER = torch.tensor([1 + 2j, 3 - 1j, 0.5j]), torch.tensor(1 - 2j)
+
+
+def scaled(x: torch.Tensor) -> torch.Tensor:
+    return x * ROW + NUMBER
+
+
+def sized(x: torch.Tensor) -> Any:
+    return x.abs(), torch.linalg.vector_norm(x, 3, dim=1)
+
+
+@pytest.mark.parametrize(("model", "target"), [(scaled, "llvm_ir"), (sized, "stablehlo_mlir")])
+def test_complex_constants_and_sizes_are_lowered_right(model: Callable[..., Any], target: str) -> None:
+    """MLIR's bindings know no constants of complex numbers, and torch-mlir only the real parts of those it sizes."""
+    low = irwidget.lower(model, Z[:, :3].to(torch.complex64), to=target, check=True, timeout=120)
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check
+
+
 def rotated(x: torch.Tensor, turns: torch.Tensor) -> torch.Tensor:
     return x * turns.conj()
 

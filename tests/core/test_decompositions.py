@@ -52,7 +52,9 @@ from tests.core.decomposed import (
     numbers,
     orders,
     outside,
+    own,
     paired,
+    places,
     powers,
     products,
     put,
@@ -63,6 +65,7 @@ from tests.core.decomposed import (
     shifted,
     short,
     signs,
+    single,
     small,
     summed,
     tails,
@@ -152,7 +155,8 @@ SOMETIMES = [
     *((one, STABLEHLO) for one in (windows, beyond, ceiled, floats, infinite, outside)),
     *((infinite, LINALG), (paired, LINALG), (short, TOSA), (short, LINALG)),
     *((one, target) for one in (shifted, masked) for target in (LINALG, TOSA, STABLEHLO)),
-    *((grouped, LINALG), (grouped, TOSA)),
+    *((grouped, LINALG), (grouped, TOSA), (places, LINALG), (own, TOSA), (own, STABLEHLO)),
+    *((single, target) for target in (LINALG, TOSA, STABLEHLO)),
 ]
 
 

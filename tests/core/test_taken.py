@@ -11,6 +11,7 @@ from irwidget.frontends import (
     decompositions_bytes,
     decompositions_integers,
     decompositions_masks,
+    decompositions_narrow,
     decompositions_unsigned,
     decompositions_wrong,
 )
@@ -19,28 +20,48 @@ aten: Any = torch.ops.aten
 prims: Any = torch.ops.prims
 X = torch.arange(24.0).reshape(2, 3, 4)
 ROW, FEW, MANY = torch.tensor([True, False]), torch.tensor([False, True, True]), X > 9
+ROWS = torch.tensor([[True, False, True], [False, True, False]])
 MASKS = {
-    "of the first dimension": ([ROW], X[:1] + 1, True),
-    "behind one": ([None, FEW], X[:, :1] + 1, True),
-    "behind one, of what follows": ([None, FEW], X[0, 0] + 1, True),
-    "of two dimensions": ([FEW.expand(2, 3)], X[0, :1] + 1, True),
-    "of all": ([MANY], X[1, 1, 1], True),
-    "nowhere": ([ROW & False], X[0], True),
-    "for each place its own": ([None, FEW], X[:, 1:], False),
-    "with an index": ([ROW, torch.tensor([1])], X[0, 0], False),
-    "no mask": ([torch.tensor([1])], X[0], False),
+    "of the first dimension": ([ROW], X[:1] + 1, "choice"),
+    "behind one": ([None, FEW], X[:, :1] + 1, "choice"),
+    "behind one, of what follows": ([None, FEW], X[0, 0] + 1, "choice"),
+    "of two dimensions": ([FEW.expand(2, 3)], X[0, :1] + 1, "choice"),
+    "of all": ([MANY], X[1, 1, 1], "choice"),
+    "nowhere": ([ROW & False], X[0], "choice"),
+    "for each place its own": ([None, FEW], X[:, 1:], "own"),
+    "its own for all ahead": ([None, FEW], X[0, 1:], "own"),
+    "its own in two dimensions": ([ROWS], X[0] + 1, "own"),
+    "its own of all": ([MANY], torch.arange(14.0), "own"),
+    "with an index": ([ROW, torch.tensor([1])], X[0, 0], ""),
+    "no mask": ([torch.tensor([1])], X[0], ""),
 }
 
 
 @pytest.mark.parametrize("accumulate", [False, True])
 @pytest.mark.parametrize("name", MASKS)
-def test_a_write_where_a_mask_is_true_is_a_choice_where_all_get_the_same(name: str, accumulate: bool) -> None:
-    indices, values, taken = MASKS[name]
-    got = decompositions_masks.index_put(X, indices, values, accumulate)
-    if taken:
-        assert torch.equal(got, aten.index_put.default(X, indices, values, accumulate))
-    else:
-        assert got is NotImplemented
+def test_a_write_where_a_mask_is_true_is_a_choice(name: str, accumulate: bool) -> None:
+    indices, values, how = MASKS[name]
+    want = aten.index_put.default(X, indices, values, accumulate)
+    for taken, made in (("choice", decompositions_masks.index_put), ("own", decompositions_masks.own_put)):
+        got = made(X, indices, values, accumulate)
+        assert torch.equal(got, want) if how == taken else got is NotImplemented
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_a_read_where_a_mask_is_true_is_one_of_places(name: str) -> None:
+    indices, _, how = MASKS[name]
+    got = decompositions_masks.index(X, indices)
+    assert torch.equal(got, aten.index.Tensor(X, indices)) if how else got is NotImplemented
+
+
+@pytest.mark.parametrize("offset", [-5, -1, 0, 2, 9])
+def test_diagonals_are_gathered(offset: int) -> None:
+    made = decompositions_narrow.table("StableHLO")[aten.diagonal.default]
+    for x, dims in ((X, (0, 1)), (X, (2, 0)), (X[0], (-1, -2)), (X[0].T, (0, 1))):
+        if offset == max(-2, min(offset, 2)):
+            assert torch.equal(made(x, offset, *dims), x.diagonal(offset, *dims))
+        else:
+            assert made(x, offset, *dims).shape == x.diagonal(offset, *dims).shape
 
 
 @pytest.mark.parametrize("kind", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64])
