@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import bdb
 import contextlib
 import io
 from collections.abc import Mapping, Sequence
@@ -36,11 +37,23 @@ class Shell(Protocol):
         ...
 
 
-class AlreadyShown(Exception):
-    """Ends a cell whose error the shell has shown already."""
+class AlreadyShown(bdb.BdbQuit):
+    """Ends a cell whose error the shell has shown already.
 
-    def _render_traceback_(self) -> list[str]:
-        return []
+    IPython takes a cell that ends in bdb.BdbQuit as failed, and shows nothing.
+    """
+
+    @classmethod
+    def of(cls, error: BaseException | None) -> AlreadyShown:
+        """The same under the name and the words of the error, as whoever executes notebooks reports it."""
+        shown = type(type(error).__name__, (cls,), {})(str(error)) if error else cls()
+        shown.__cause__ = error
+        return shown
+
+
+def error_of(ran: Any) -> BaseException | None:
+    """What ended the code that a shell has run; a SyntaxError before any of it ran. None where it came to its end."""
+    return ran.error_in_exec or getattr(ran, "error_before_exec", None)
 
 
 @dataclass(frozen=True)
@@ -93,13 +106,17 @@ class NotebookCell:
         with private_ipython.numbered(self.shell, self.source):
             ran = self.shell.run_cell(self.source, store_history=False)
         if not ran.success:
-            raise AlreadyShown from ran.error_in_exec
+            raise AlreadyShown.of(error_of(ran))
 
     def printed(self) -> str:
         """What it prints when it is run as Python. Raises UsageError when it prints nothing."""
         printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            self.run()
+        try:
+            with contextlib.redirect_stdout(printed):
+                self.run()
+        except AlreadyShown:  # in a terminal, there
+            print(printed.getvalue(), end="")
+            raise
         if not printed.getvalue().strip():
             raise UsageError("There is no IR: the Python code printed nothing")
         return printed.getvalue()

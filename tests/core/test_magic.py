@@ -143,10 +143,20 @@ def test_bad_input_is_a_clear_error(cell, expected, run):
     assert caught.value._render_traceback_() == [f"{type(caught.value).__name__}: {caught.value}"]
 
 
-def test_an_error_of_the_cell_itself_ends_it(run, shell):
-    with pytest.raises(BaseException):  # noqa: B017, PT011
-        run("%%lower --to tosa_mlir\n1 / 0")
+@pytest.mark.parametrize("to", ["tosa_mlir", "triton_ir", "raw_ir --from python"])
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [("1 / 0", "ZeroDivisionError: division by zero"), ("def", "SyntaxError: invalid syntax"), ("raise E", "E: e")],
+)
+def test_an_error_of_the_cell_itself_ends_it_and_is_shown_once(to, code, said, shell, capsys):
+    """What executes notebooks reports its name, and the page showed a second one, `AlreadyShown:`."""
+    shell.user_ns["E"] = type("E", (Exception,), {"__str__": lambda _: "e"})
+    error = shell.run_cell(f"%%lower --to {to}\n{code}").error_in_exec
+    assert f"{type(error).__name__}: {error}".startswith(said)
     assert "_lowering" not in shell.user_ns
+    printed = "".join(capsys.readouterr())
+    assert printed.count(said.partition(":")[2]) == 1, printed
+    assert "AlreadyShown" not in printed
 
 
 @pytest.mark.parametrize(

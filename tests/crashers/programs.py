@@ -552,11 +552,13 @@ def cell(line: str, text: str) -> object:
     """Run a cell as a notebook does; errors that IPython shows are none of ours."""
     from IPython.core.interactiveshell import InteractiveShell
 
+    from irwidget.cells import AlreadyShown
+
     shell = InteractiveShell()
     shell.run_line_magic("load_ext", "irwidget")
     result = shell.run_cell(f"%%lower {line}\n{text}", store_history=False)
     shown = result.error_in_exec or result.error_before_exec
-    if shown is not None and type(shown).__name__ not in ("AlreadyShown", "SyntaxError"):
+    if shown is not None and not isinstance(shown, (AlreadyShown, SyntaxError)):
         raise shown
     return result
 

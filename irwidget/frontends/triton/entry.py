@@ -172,8 +172,8 @@ class Triton(FrontEnd):
             interpret=bool(cell.options.get("interpret", True)),
             elsewhere=cell.elsewhere,
         )
-        if launches.failed and not launches:
-            raise AlreadyShown
+        if launches.error and not launches:
+            raise AlreadyShown.of(launches.error)
         if problem := launches.problem:
             last = Candidate(problem.kernel or "cell", None, (), refused=problem)
             return [*_before(launches, cell.options.get("config")), last]

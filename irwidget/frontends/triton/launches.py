@@ -66,8 +66,8 @@ class Launches(list[Launch]):
         """Bytes that it may take."""
         self.diagnostics: list[Diagnostic] = []
         """What was left out: configurations that do not compile, code after a value was needed."""
-        self.failed = False
-        """Whether the cell ended with an error of the user's own, which IPython has shown."""
+        self.error: BaseException | None = None
+        """The user's own that ended the cell, which IPython has shown."""
         self.problem: IRWidgetError | None = None
         """What ended the cell, which we tell better than IPython."""
         self.config = ""

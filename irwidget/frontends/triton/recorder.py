@@ -11,6 +11,7 @@ from typing import Any
 
 from irwidget import private_ipython
 from irwidget.errors import IRWidgetError, UsageError
+from irwidget.frontends.cell import error_of
 from irwidget.frontends.triton import device, failures, gpu
 from irwidget.frontends.triton.autotuning import tune, tune_on_gpu
 from irwidget.frontends.triton.kernels import kernels
@@ -117,7 +118,7 @@ def run_cell(
 ) -> Launches:
     """The launches of a notebook cell, run by IPython; see `recording`.
 
-    The user's own errors are shown by IPython, and noted in `Launches.failed`; those that we
+    The user's own errors are shown by IPython, and noted in `Launches.error`; those that we
     can tell better (a kernel that does not compile, a value that is not there) are not shown but noted in
     `Launches.problem`. An interrupt is raised: what was launched before it is not what the user still wants.
     """
@@ -136,9 +137,9 @@ def run_cell(
             named = private_ipython.numbered(shell, source)
             with _silent(shell), replaced(shell, "showtraceback", show_their_own), named:
                 ran = shell.run_cell(source, store_history=False)
-            launches.failed = not ran.success
+            launches.error = error_of(ran)
             if ran.error_in_exec is not None and failures.is_explained(ran.error_in_exec):
-                launches.failed = False
+                launches.error = None
                 raise ran.error_in_exec
     except IRWidgetError as error:
         if launches is None:
