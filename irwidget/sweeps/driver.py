@@ -10,7 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future
 from pathlib import Path
 from typing import Any
 
-from irwidget import routes
+from irwidget import display, routes
 from irwidget.errors import IRWidgetError, ToolError, UsageError
 from irwidget.sweeps import process
 from irwidget.sweeps.cells import Case, Cell, Column, Maker, Task, key_of
@@ -72,7 +72,7 @@ def sweep(
     tasks = list(_tasks(models, columns, options, timeout, dumps, versions))
     wanted = {(task.model, task.column.name) for task in tasks}
     todo = [task for task in tasks if not _is_done(store.cells.get((task.model, task.column.name)), task, retry)]
-    line = _Progress(len(tasks), len(tasks) - len(todo), _talks() if progress is None else progress)
+    line = _Progress(len(tasks), len(tasks) - len(todo), progress)
     try:
         if executor is not None:
             _run(executor, todo, store, line)
@@ -253,17 +253,14 @@ def _submit(executor: Executor, task: Task) -> Future[Cell]:
         ) from error
 
 
-def _talks() -> bool:
-    """Whether somebody watches: a notebook or a terminal."""
-    return "ipykernel" in sys.modules or sys.stderr.isatty()
-
-
 class _Progress:
-    """One line on stderr that is written over."""
+    """One line that is written over: on a notebook's page, where its last words stay, or on a terminal's stderr."""
 
-    def __init__(self, total: int, done: int, enabled: bool) -> None:
-        self._total, self._done, self._enabled = total, done, enabled
-        self._bad = 0
+    def __init__(self, total: int, done: int, enabled: bool | None) -> None:
+        self._on_page = display.cell_id() is not None
+        self._enabled = self._on_page or sys.stderr.isatty() if enabled is None else enabled
+        self._total, self._done = total, done
+        self._bad = self._width = 0
         self._started = self._shown = time.monotonic()
 
     def add(self, cell: Cell) -> None:
@@ -273,10 +270,18 @@ class _Progress:
     def show(self, flying: int) -> None:
         if self._enabled and time.monotonic() - self._shown > 0.5:
             self._shown = time.monotonic()
-            spent = self._shown - self._started
-            print(f"\rsweep: {self._done} of {self._total} cells, {self._bad} not ok, {flying} on their way, "
-                  f"{spent:.0f} s ", end="", file=sys.stderr, flush=True)  # fmt: skip
+            self._write(f"{self._said}, {flying} on their way")
 
     def end(self) -> None:
-        if self._enabled and self._shown > self._started:
-            print("\r" + " " * 78 + "\r", end="", file=sys.stderr, flush=True)
+        if self._shown > self._started:
+            self._write(self._said if self._on_page else "", end="" if self._on_page else "\r")
+
+    @property
+    def _said(self) -> str:
+        spent = time.monotonic() - self._started
+        return f"sweep: {self._done} of {self._total} cells in {spent:.0f} s, {self._bad} not ok"
+
+    def _write(self, text: str, end: str = "") -> None:
+        """In place of what was written before. What stderr has is an error to the eye, on a page."""
+        file = sys.stdout if self._on_page else sys.stderr
+        print(f"\r{text:78}", end=end, file=file, flush=True)

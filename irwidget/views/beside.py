@@ -1,11 +1,13 @@
-"""The diffs of two lowerings after passes after which they differ. Needs no widgets."""
+"""What is shown of two lowerings side by side: where they differ, and what both come to. Needs no widgets."""
 
 from __future__ import annotations
 
+from irwidget.experiments import outcome as outcomes
 from irwidget.experiments.comparison import Comparison, PassPair
-from irwidget.trace import Trace
+from irwidget.trace import Trace, Verdict
 from irwidget.views.analysis import Analysis
 from irwidget.views.fallbacks import unified
+from irwidget.views.schema import experiments as schema
 
 
 def difference(comparison: Comparison, at: PassPair | None) -> list[str]:
@@ -25,3 +27,17 @@ def differences(comparison: Comparison) -> dict[str, PassPair]:
     if first is None:
         return {}
     return {"first": first, **({"last": last} if last and comparison.again else {})}
+
+
+def outcome(comparison: Comparison, checks: tuple[Verdict | None, Verdict | None]) -> schema.ComparisonOutcome:
+    """Both as a view shows them; `checks` are their verdicts."""
+    return {
+        "summary": comparison.summary,
+        "passes": [_compared(one) for one in comparison.passes],
+        "facts": outcomes.facts(comparison, checks),
+    }
+
+
+def _compared(pair: PassPair) -> schema.ComparedPass:
+    left, right = (-1 if number is None else number for number in (pair.left, pair.right))
+    return {"name": pair.label, "left": left, "right": right, "state": pair.state}

@@ -6,7 +6,7 @@ from typing import Any
 
 from irwidget.experiments.comparison import Comparison, PassPair
 from irwidget.views import base, offline
-from irwidget.views.beside import difference, differences
+from irwidget.views.beside import difference, differences, outcome
 from irwidget.views.markup import aligned, folded, table, tag
 from irwidget.views.widget import PassDiff
 
@@ -82,7 +82,8 @@ def _state(comparison: Comparison) -> dict[str, Any]:
     at = comparison.first
     left, right = (at.left, at.right) if at else (None, None)
     ends = len(comparison.left.trace.dumps) - 1, len(comparison.right.trace.dumps) - 1
-    return {"trace": 0, "against": 1} | dict(
+    checks = comparison.left.trace.check, comparison.right.trace.check
+    return {"trace": 0, "against": 1, "compared": outcome(comparison, checks)} | dict(
         zip(
             ("left", "right"),
             (left if left is not None else ends[0], right if right is not None else ends[1]),

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from irwidget.errors import IRWidgetError, LoweringInterrupted, UsageError
-from irwidget.experiments import outcome
 from irwidget.experiments.cell import CellExperiment
-from irwidget.experiments.comparison import PassPair, compare
+from irwidget.experiments.comparison import compare
 from irwidget.experiments.experiment import Experiment
 from irwidget.experiments.passes import Planned
 from irwidget.toolchain.events import PassStarted
 from irwidget.trace import Step, Trace, Verdict, lines_of
+from irwidget.views import beside
 from irwidget.views.requested import asked_for
 from irwidget.views.schema import experiments as schema
 
@@ -359,12 +359,7 @@ class Experiments:
         try:
             if kept.said["check"] and checks[0] is None and experiment.judge and not original.trace.failure:
                 checks = experiment.judge(original.trace, experiment.options, None), checks[1]
-            comparison = compare(original, lowering)
-            found: schema.ExperimentOutcome = {
-                "summary": comparison.summary,
-                "passes": [_compared(one) for one in comparison.passes],
-                "facts": outcome.facts(comparison, checks),
-            }
+            found = beside.outcome(compare(original, lowering), checks)
         except IRWidgetError as error:
             self._say(kept, message=f"Not compared: {error}")
         else:
@@ -398,11 +393,6 @@ class Experiments:
 
 def _planned(one: Planned) -> schema.PlannedPass:
     return {"name": one.name, "step": one.step.tool, "stage": one.index, "options": one.options}
-
-
-def _compared(pair: PassPair) -> schema.ComparedPass:
-    left, right = (-1 if number is None else number for number in (pair.left, pair.right))
-    return {"name": pair.name, "left": left, "right": right, "state": pair.state}
 
 
 def _digest(text: str) -> str:

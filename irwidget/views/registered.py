@@ -20,7 +20,8 @@ def _show(results: Sequence[Any], key: str | None) -> Any:
 
 
 def _page(results: Sequence[Any], title: str) -> str:
-    kept = {name: [*getattr(results[0], name, ())] for name in ("notes", "experiments", "cells")}  # of a view that asks
+    of_a_view = {name: [*getattr(results[0], name, ())] for name in ("notes", "experiments", "cells")}
+    kept: dict[str, Any] = {**of_a_view, "compared": getattr(results[0], "compared", None)}
     return views.page([one.trace for one in results], title, programs_of(results), kept)
 
 

@@ -88,6 +88,8 @@ class PassDiff(base.BundledView):
     """Whether what the cell made the last time is kept, to compare with."""
     inside = traitlets.List().tag(sync=True)
     """For each lowering the stages that are made of passes which Python could run one by one."""
+    compared = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True)
+    """The two lowerings side by side, as `schema.experiments.ComparisonOutcome`; None where nobody compared them."""
     experiments = traitlets.List().tag(sync=True)
     """Lowerings that go on from an edited dump, or with other passes, each as
     `schema.experiments.Experiment`."""
@@ -310,19 +312,20 @@ class PassDiff(base.BundledView):
             raise base.Omitted(f"The notebook keeps lowerings of up to {fallbacks.LARGE:,} lines")
         state = {name: getattr(self, name) for name in _plain()}
         data = self._packed or pack(self.traces)
-        state |= {"columns": self.columns, "graph": None, "last": False, "editable": False, **self._written()}
+        state |= {"columns": self.columns, "graph": None, "last": False, "editable": False, **self._beside_texts()}
         return [{"bundle": self._code, "state": state, "data": data}]
 
     def page(self) -> bytes:
         """The view as an offline page, with its notes; UTF-8."""
-        said = self._written()
+        said = self._beside_texts()
         results = [SimpleNamespace(trace=trace, results={}, **said) for trace in self.traces]
         title = "; ".join(f"{trace.name} to {trace.target}" if trace.name else trace.target for trace in self.traces)
         return display.page(results, title).encode()
 
-    def _written(self) -> dict[str, Any]:
-        """What the reader has made in the view."""
-        return {"notes": self.notes, "experiments": self.experiments, "cells": self.cells}
+    def _beside_texts(self) -> dict[str, Any]:
+        """What the reader has made in the view, and what it says of two lowerings."""
+        made = {"notes": self.notes, "experiments": self.experiments, "cells": self.cells}
+        return {**made, "compared": self.compared}
 
     def _asked(self, _: Any, content: Any, __: Any) -> None:
         """A message from the page: on a thread of its own, so that the kernel stays free."""

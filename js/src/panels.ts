@@ -30,7 +30,12 @@ function factsOf(facts: Trace["facts"]): HTMLElement {
   );
 }
 
+/** Letters of a diagnostic that is read at a glance. */
+const SHORT = 160;
+
 function diagnostics(said: readonly string[]): HTMLElement {
+  const only = said.length === 1 ? said[0]! : "";
+  if (only && only.length <= SHORT && !only.includes("\n")) return h("span", { class: "irw-fact" }, only);
   return h(
     "details",
     { class: "irw-fact" },

@@ -156,18 +156,18 @@ export interface Problem {
   readonly message: string;
 }
 
-/** A pass of an experiment or of what it starts from. */
+/** A pass of two lowerings, or of one. */
 export interface ComparedPass {
   readonly name: string;
-  /** The dump of what it starts from; -1 for none. */
+  /** Its dump in the left one, for an experiment in what it starts from; -1 for none. */
   readonly left: number;
-  /** That of the experiment. */
+  /** That in the right one, the experiment. */
   readonly right: number;
   readonly state: "same" | "differs" | "only left" | "only right" | "not compared";
 }
 
-/** An experiment beside the lowering that it starts from. */
-export interface ExperimentOutcome {
+/** Two lowerings side by side: an experiment and what it starts from, or any other two. */
+export interface ComparisonOutcome {
   readonly summary: string;
   readonly passes: readonly ComparedPass[];
   /** Name and both values; what was not computed says so. */
@@ -206,7 +206,7 @@ export interface Experiment {
   /** The options of its magic, of one that starts from the cell; "" for others. */
   readonly cell: string;
   /** null until all of it is there. */
-  readonly outcome: ExperimentOutcome | null;
+  readonly outcome: ComparisonOutcome | null;
 }
 
 /** What of a failed lowering can be made small. */

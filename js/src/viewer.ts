@@ -12,6 +12,7 @@ import { Asker } from "./ask";
 import { Dialogs } from "./dialogs";
 import { h, OWN_KEYS } from "./dom";
 import { Experiments } from "./experiments/main";
+import { comparison } from "./experiments/outcome";
 import { Reducing } from "./reducing/main";
 import { Inside } from "./inside";
 import { onKey } from "./keys";
@@ -27,6 +28,7 @@ import type { Query } from "./query";
 import { Room } from "./room";
 import { type Reader, Search } from "./searching";
 import { coming, statusOf } from "./status";
+import type { ComparisonOutcome } from "./schema";
 import style from "./style.css?inline";
 import { Toolbar } from "./toolbar";
 import { Tracing } from "./tracing";
@@ -304,7 +306,9 @@ export class Viewer implements View {
     const show = (stage: number): void => this.choice.go(stage);
     const failed = failure(trace);
     failed?.append(this.reducing.at(this.store.get("trace")));
-    this.head.replaceChildren(line, ...[banner(trace, show), failed].filter((box) => box !== null));
+    const both = this.model.get("compared") as ComparisonOutcome | null | undefined;
+    const beside = both ? comparison(both, (left, right) => this.choice.pair(0, 1, left, right)) : null;
+    this.head.replaceChildren(line, ...[beside, banner(trace, show), failed].filter((box) => box !== null));
   }
 
   private drawPanes(): void {

@@ -335,14 +335,17 @@ def test_a_renumbered_name_is_marked_under_its_other_name(shown, trace):
 def test_diagnostics_that_did_not_stop_it_are_there(shown, trace):
     said = Diagnostic("warning", "folded a constant of 3 MB")
     page = shown(Trace("t", trace.dumps, diagnostics=(said,)))
-    page.view.get_by_text("1 diagnostic").click()
+    assert page.view.get_by_text("folded a constant of 3 MB").is_visible()
+    page = shown(Trace("t", trace.dumps, diagnostics=(said, said)))
+    assert not page.view.get_by_text("folded a constant of 3 MB").is_visible()
+    page.view.get_by_text("2 diagnostics").click()
     assert page.view.get_by_text("folded a constant of 3 MB").is_visible()
 
 
 def test_a_verdict_is_said_once(shown):
     page = shown(irwidget.lower(torch.nn.ReLU(), torch.ones(2), to="linalg_on_tensors_mlir", check=True).trace)
     page.view.get_by_text("equal to eager PyTorch").first.wait_for()
-    assert page.view.get_by_text("1 diagnostic").count() == 0
+    assert page.view.locator(".irw-facts").inner_text() == "ReLU → linalg_on_tensors_mlir"
 
 
 def test_source_and_ir_are_linked_both_ways(shown, trace):
@@ -695,3 +698,29 @@ def test_dumps_on_their_way_do_not_hold_up_an_export(tab, tmp_path, trace):
     last = late_dump("cse", load, lambda: bool(loaded))
     page = Page(tab, tmp_path / "late.html", [Trace("t", (*trace.dumps[:1], last))])
     assert page.lines(1)[0] == "module {"
+
+
+def test_two_lowerings_say_where_they_differ_and_what_both_come_to(tab, tmp_path):
+    """The view had the diff alone: where they differ was told in text and HTML only."""
+    body = "  %c = arith.constant 1 : i32\n  %y = arith.addi %c, %c : i32\n  return %y : i32"
+    text = f"func.func @f(%x: i32) -> i32 {{\n{body}\n}}"
+    low = irwidget.lower(text, to="raw_ir", pipeline="mlir-opt --cse --canonicalize --symbol-dce")
+    found = irwidget.compare(low, low.edit(0).without("canonicalize").run())
+    path = tmp_path / "page.html"
+    found.to_html(path)
+    tab.goto(path.as_uri())
+    box = tab.locator(".irw-compared")
+    summary = box.locator("summary").first
+    assert summary.inner_text().lower() == found.summary.lower()
+    summary.click()
+    assert box.locator("tbody tr").all_inner_texts() == [
+        "check\tnot computed\tnot computed",
+        "lines\t6\t7",
+        "operations\t4\t5",
+    ]
+    passes = [one.replace("\n", " ") for one in box.locator("li").all_inner_texts()]
+    assert passes == ["0 | 0 input same", "1 | 1 cse same", "2 | – canonicalize only left", "3 | 2 symbol-dce differs"]
+    titles = tab.locator(".irw-title")
+    assert [one.split("\n")[:2] for one in titles.all_inner_texts()] == [["3", "symbol-dce"], ["2", "symbol-dce"]]
+    box.get_by_role("button", name="1 | 1 cse").click()
+    assert {tuple(one.split("\n")[:2]) for one in titles.all_inner_texts()} == {("1", "cse")}

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from irwidget.errors import ToolError, UsageError
-from irwidget.sweeps import Case, load, process, sweep
+from irwidget.sweeps import Case, driver, load, process, sweep
 from irwidget.sweeps.cells import failing_op
 
 
@@ -155,3 +155,19 @@ def test_a_dask_worker_killed_in_the_middle_loses_nothing(tmp_path) -> None:
         found = done.result(120)
     assert found.counts == {"ok": 10}
     assert load(path).cells == found.cells
+
+
+def test_how_far_it_is_stays_on_a_page_and_goes_from_a_terminal(monkeypatch, capsys):
+    """On a page it was an error to the eye, with nothing in it when all was done."""
+    for cell, out, err in (("abc", "sweep: 2 of 3 cells in", ""), (None, "", "sweep: 2 of 3 cells in")):
+        monkeypatch.setattr("irwidget.display.cell_id", lambda cell=cell: cell)
+        line = driver._Progress(3, 2, True)
+        line._shown -= 1
+        line.show(1)
+        line._shown += 2
+        line.end()
+        printed = capsys.readouterr()
+        assert (out in printed.out, err in printed.err) == (True, True)
+        assert bool(printed.out) != bool(printed.err)
+        last = (printed.out + printed.err).rstrip("\r").rpartition("\r")[2].strip()
+        assert last.startswith(out) if cell else last == ""

@@ -55,18 +55,18 @@ class Problem(TypedDict):
 
 
 class ComparedPass(TypedDict):
-    """A pass of an experiment or of what it starts from."""
+    """A pass of two lowerings, or of one."""
 
     name: str
     left: int
-    """The dump of what it starts from; -1 for none."""
+    """Its dump in the left one, for an experiment in what it starts from; -1 for none."""
     right: int
-    """That of the experiment."""
+    """That in the right one, the experiment."""
     state: Literal["same", "differs", "only left", "only right", "not compared"]
 
 
-class ExperimentOutcome(TypedDict):
-    """An experiment beside the lowering that it starts from."""
+class ComparisonOutcome(TypedDict):
+    """Two lowerings side by side: an experiment and what it starts from, or any other two."""
 
     summary: str
     passes: list[ComparedPass]
@@ -109,5 +109,5 @@ class Experiment(TypedDict):
     """What it has besides in a command of its own: `--no-elide`, `--external`."""
     cell: str
     """The options of its magic, of one that starts from the cell; "" for others."""
-    outcome: ExperimentOutcome | None
+    outcome: ComparisonOutcome | None
     """null until all of it is there."""

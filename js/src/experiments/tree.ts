@@ -2,6 +2,7 @@
 
 import { h, OWN_KEYS, plural } from "../dom";
 import type { Experiment } from "../schema";
+import { OF_EXPERIMENT, outcome } from "./outcome";
 
 export interface TreeHooks {
   /** Whether there is a kernel that runs them. */
@@ -23,13 +24,6 @@ const STATES: Readonly<Record<Experiment["state"], string>> = {
   done: "✓ done",
   failed: "✗ failed",
   stopped: "■ stopped",
-};
-const COMPARED: Readonly<Record<string, string>> = {
-  same: "same",
-  differs: "differs",
-  "only left": "not run here",
-  "only right": "only here",
-  "not compared": "not compared",
 };
 
 export class Tree {
@@ -176,35 +170,11 @@ export class Tree {
   /** What came of it: facts of both, and how each pass compares. */
   private came(one: Experiment): HTMLElement[] {
     if (!one.outcome) return [];
-    const { summary, facts, passes } = one.outcome;
-    const head = h("tr", {}, ...["", "before", "here"].map((text) => h("th", { scope: "col" }, text)));
-    const rows = facts.map(([name, left, right]) =>
-      h(
-        "tr",
-        { class: left === right ? "" : "irw-exp-other" },
-        h("th", { scope: "row" }, name.replaceAll("_", " ")),
-        h("td", {}, left),
-        h("td", {}, right),
-      ),
-    );
-    const each = passes.map(({ name, left, right, state }) =>
-      h(
-        "li",
-        {},
-        h(
-          "button",
-          { type: "button", ...OWN_KEYS, disabled: right < 0, click: () => this.hooks.pair(one, left, right) },
-          `${left < 0 ? "–" : left} | ${right < 0 ? "–" : right} ${name}`,
-        ),
-        h("span", { class: state === "differs" ? "irw-exp-differs" : "irw-dim" }, ` ${COMPARED[state]}`),
-      ),
-    );
-    const list = h(
-      "details",
-      { open: this.passes, toggle: (event: Event) => (this.passes = (event.target as HTMLDetailsElement).open) },
-      h("summary", { ...OWN_KEYS }, `Pass by pass (${passes.length})`),
-      h("ol", { class: "irw-exp-passes" }, ...each),
-    );
-    return [h("p", {}, summary), h("table", {}, h("thead", {}, head), h("tbody", {}, ...rows)), list];
+    const hooks = {
+      pair: (left: number, right: number) => this.hooks.pair(one, left, right),
+      open: this.passes,
+      toggled: (open: boolean) => (this.passes = open),
+    };
+    return [h("p", {}, one.outcome.summary), ...outcome(one.outcome, OF_EXPERIMENT, hooks)];
   }
 }
