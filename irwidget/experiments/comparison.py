@@ -62,7 +62,7 @@ class Comparison:
         left, right = self.left.trace, self.right.trace
         if self._refused:
             return (*_alone(left, of_left=True), *_alone(right, of_left=False))
-        pairs = list(_aligned(left.dumps, right.dumps, self.start, self._lines))
+        pairs = list(_aligned(left.dumps, right.dumps, self.start, self._lines, renamed=self._of_releases))
         lost = (left.failure is not None, right.failure is not None)
         reached = _unreached(pairs, left=lost[0], right=lost[1])
         return tuple(_unkept(reached, left=not left.every_pass, right=not right.every_pass))
@@ -78,6 +78,13 @@ class Comparison:
         if "llvm" in (one.trace.dumps[0].language for one in (self.left, self.right)):
             return lines_of(dump.text)
         return debug_info.without(dump.language, dump.text)
+
+    @property
+    def _of_releases(self) -> bool:
+        """Whether a pass may have another name in each: not where all tools that both have are of the same version."""
+        old, new = self.left.trace.tools, self.right.trace.tools
+        both = [(version, new[name]) for name, version in old.items() if name in new]
+        return not both or any(version != other for version, other in both)
 
     @property
     def _refused(self) -> str:
@@ -301,14 +308,20 @@ _Lines = Callable[[Dump], list[str]]
 """What is compared of a dump."""
 
 
-def _aligned(left: Sequence[Dump], right: Sequence[Dump], start: tuple[int, int], lines: _Lines) -> Iterator[PassPair]:
-    """What both start from, then the passes; `start` are the numbers of the first dumps that are compared."""
+def _aligned(
+    left: Sequence[Dump], right: Sequence[Dump], start: tuple[int, int], lines: _Lines, *, renamed: bool
+) -> Iterator[PassPair]:
+    """What both start from, then the passes.
+
+    `start` are the numbers of the first dumps that are compared; `renamed`: a pass may have another name in the right
+    one.
+    """
     i, j = start
     both = ((left, i), (right, j))
     names = [[("", ""), *((one.name, str(one.scope)) for one in dumps[first + 1 :])] for dumps, first in both]
     for block in SequenceMatcher(None, *names, autojunk=False).get_matching_blocks():
         a, b = start[0] + block.a, start[1] + block.b
-        yield from _between(left, right, range(i, a), range(j, b), lines)
+        yield from _between(left, right, range(i, a), range(j, b), lines, renamed=renamed)
         i, j = a + block.size, b + block.size
         for one, other in zip(range(a, i), range(b, j), strict=True):
             yield PassPair(left[one].name, one, other, _state(left[one], right[other], lines))
@@ -318,11 +331,13 @@ _ALIKE = 0.8
 """How much of two names of passes must be equal for one to be the other's new name."""
 
 
-def _between(left: Sequence[Dump], right: Sequence[Dump], gone: range, new: range, lines: _Lines) -> Iterator[PassPair]:
-    """Passes of one lowering between those of both; one whose name is nearly that of another has been renamed."""
+def _between(
+    left: Sequence[Dump], right: Sequence[Dump], gone: range, new: range, lines: _Lines, *, renamed: bool
+) -> Iterator[PassPair]:
+    """Passes of one lowering between those of both; one whose name is nearly that of another may have been renamed."""
     at = new.start
     for a in gone:
-        b = next((b for b in range(at, new.stop) if _is_renamed(left[a], right[b])), None)
+        b = next((b for b in range(at, new.stop) if renamed and _is_renamed(left[a], right[b])), None)
         if b is None:
             yield PassPair(left[a].name, a, None, "only left")
             continue

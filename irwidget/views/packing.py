@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from irwidget import private_ipython
 from irwidget.errors import IRWidgetError
 from irwidget.trace import WHOLE, ContentCache, Diagnostic, Dump, Failure, Trace, chunks, predecessors, syntax
 from irwidget.trace.file import CHUNK, Place, Writer
@@ -70,7 +71,9 @@ def _described(trace: Trace) -> chunks.Pieces:
         "facts": _facts(trace),
         "verdict": verdict_of(trace),
         "failure": failure_of(trace),
-        "diagnostics": [str(one) for one in trace.said if not (trace.check and one.message == trace.check.message)],
+        "diagnostics": [
+            _said(trace, one) for one in trace.said if not (trace.check and one.message == trace.check.message)
+        ],
     }
     encoded = {name: [chunks.to_json(value)] for name, value in known.items()}
     return chunks.object_of({**encoded, "stages": chunks.array_of(_stages(trace))})
@@ -150,19 +153,27 @@ def step_name(trace: Trace, made: Dump | Failure) -> str:
     return str(trace.step_of(made) or "")
 
 
+def _said(trace: Trace, diagnostic: Diagnostic) -> str:
+    """A diagnostic in words, in which a cell is called by its number."""
+    said = str(diagnostic)
+    for file in trace.sources:
+        if cell := private_ipython.cell_of(file):
+            said = said.replace(f"{file}:", f"{cell} line ")
+    return said
+
+
 def failure_of(trace: Trace) -> dict[str, Any] | None:
     """A failure as the browser gets it."""
     failure = trace.failure
     if failure is None:
         return None
-    said: Callable[[Diagnostic], str] = str
     # A refusal says its place in words; a pass says it in its diagnostic alone.
     new = [one for one in failure.diagnostics if not (trace.refused and one.message in failure.message)]
     return {
         "step": step_name(trace, failure),
         "pass": failure.pass_name,
         "message": failure.message,
-        "diagnostics": [said(diagnostic) for diagnostic in new],
+        "diagnostics": [_said(trace, one) for one in new],
         "reproducer": failure.reproducer,
     }
 

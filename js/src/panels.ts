@@ -48,7 +48,9 @@ export function failure(trace: Trace): HTMLElement | null {
   const failed = trace.failure;
   if (!failed) return null;
   const box = h("div", { class: "irw-failure", role: "alert" }, h("b", {}, `✗ ${failed.pass || failed.step} failed`));
-  const said = [failed.message, ...failed.diagnostics.filter((line) => !failed.message.includes(line))];
+  const { message, diagnostics } = failed;
+  const told = diagnostics.some((line) => line.includes(message)); // with its place
+  const said = [...(told ? [] : [message]), ...diagnostics.filter((line) => !message.includes(line))];
   box.append(h("pre", { tabindex: 0, "aria-label": "Diagnostics", ...OWN_KEYS }, said.join("\n")));
   if (failed.reproducer) {
     box.append(

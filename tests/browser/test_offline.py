@@ -11,7 +11,7 @@ import torch
 import irwidget
 from irwidget import views
 from irwidget.toolchain import debug_lines
-from irwidget.trace import WHOLE, Content, Diagnostic, Failure, Scope, Step, Trace, dump
+from irwidget.trace import WHOLE, Content, Diagnostic, Failure, Location, Scope, Step, Trace, dump
 from tests.browser.accessibility import LOOKS, looking, needs_axe, violations
 from tests.late import late_dump
 from tests.views.lowerings import PROGRAM, lower
@@ -492,10 +492,22 @@ def test_a_failed_run_shows_what_came_before_and_why(shown, trace):
     said = Diagnostic("error", "failed to legalize operation 'math.erf'")
     failure = Failure(0, "convert-math-to-llvm", "the pass rejected the IR", diagnostics=(said,))
     page = shown(Trace("llvm_mlir", trace.dumps[:9], name="model", failure=failure))
-    assert page.view.get_by_role("alert").inner_text().startswith("✗ convert-math-to-llvm failed")
-    assert "failed to legalize operation 'math.erf'" in page.view.get_by_role("alert").inner_text()
+    told = [
+        "✗ convert-math-to-llvm failed",
+        "the pass rejected the IR",
+        "error: failed to legalize operation 'math.erf'",
+    ]
+    assert page.view.get_by_role("alert").inner_text().split("\n") == told
     assert page.view.locator(".irw-failed .irw-name").inner_text() == "convert-math-to-llvm"
     assert page.titles()[-1].startswith("8 ")
+
+
+def test_a_message_that_a_diagnostic_has_with_its_place_is_said_once(shown, trace):
+    said = Diagnostic("error", "no rule for 'math.erf'", Location("model.py", 4, 2))
+    failure = Failure(0, "convert-math-to-llvm", said.message, diagnostics=(said,))
+    page = shown(Trace("llvm_mlir", trace.dumps[:9], name="model", failure=failure))
+    told = ["✗ convert-math-to-llvm failed", "model.py:4:2: error: no rule for 'math.erf'"]
+    assert page.view.get_by_role("alert").inner_text().split("\n") == told
 
 
 def test_several_models_have_a_selector(shown, trace):

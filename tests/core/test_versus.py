@@ -68,6 +68,14 @@ def test_another_type_of_ir(shell, capsys):
     assert (found.left.target, found.right.target) == ("torch_mlir", "tosa_mlir")
     assert found.first is None
     capsys.readouterr()
+    shell.run_cell_magic(
+        "lower", "--to tosa_mlir --versus '--to linalg_on_tensors_mlir' --model net --inputs x --text", MODELS
+    )
+    found = shell.user_ns["_lowering"]
+    names = {pair.name: (pair.state, pair.renamed) for pair in found.passes}
+    assert names["convert-torch-to-tosa"] == ("only left", ""), "it is not convert-torch-to-tmtensor under another name"
+    assert names["convert-torch-to-tmtensor"] == ("only right", "")
+    capsys.readouterr()
 
 
 @pytest.mark.parametrize(
