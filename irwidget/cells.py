@@ -38,10 +38,12 @@ def candidates(
     parsed: argparse.Namespace,
     *,
     elsewhere: bool = False,
+    errors: list[BaseException] | None = None,
 ) -> list[Candidate]:
     """What the cell under `%%lower LINE` wants lowered to these IR types; last what was refused while it ran.
 
-    `elsewhere`: other releases than this process's lower it, whatever the line says.
+    `elsewhere`: other releases than this process's lower it, whatever the line says. `errors` takes the user's own
+    error that ended it, where there is something to lower all the same.
 
     Raises AlreadyShown for an error of the user's own, and IRWidgetError where there is nothing to lower.
     """
@@ -57,6 +59,7 @@ def candidates(
         options.memory_bytes(parsed.memory),
         bool(parsed.check),
         elsewhere or bool(parsed.toolchain or parsed.versus),
+        [] if errors is None else errors,
     )
     for front_end in {target.front_end: _front_end(target) for target in targets}.values():
         if (found := front_end.candidates(asked)) is not None:

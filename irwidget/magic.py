@@ -73,7 +73,8 @@ class LowerMagics(Magics):
                 imports.wait()  # the cell is about to import some of it, too
         with _interrupts_of(self.shell) as interrupted:
             try:
-                candidates = cells.candidates(self.shell, line, cell, wanted, parsed)
+                errors: list[BaseException] = []
+                candidates = cells.candidates(self.shell, line, cell, wanted, parsed, errors=errors)
             except cells.AlreadyShown:
                 if interrupted:
                     raise LoweringInterrupted(interrupted[0]) from None
@@ -84,6 +85,8 @@ class LowerMagics(Magics):
         else:
             rerun.refused(candidates, cell, parsed)
             self._lower(candidates, wanted, parsed, cell=(line, cell))
+        if errors:
+            raise cells.AlreadyShown.of(errors[0])
 
     def _run(self, cell: str, parsed: argparse.Namespace) -> None:
         """Run the cell as a command line, and show the passes that it prints; how it failed is raised at the end."""

@@ -100,13 +100,21 @@ class NotebookCell:
     """Whether what it lowers is to be executed and compared."""
     elsewhere: bool = False
     """Whether another release lowers it too, or alone: what this process's refuses is lowered all the same."""
+    errors: list[BaseException] = field(default_factory=list[BaseException])
+    """Takes the user's own error, which the shell has shown: what came before is lowered, and then the cell fails."""
 
     def run(self) -> None:
         """Run it. Raises AlreadyShown for an error of the user's own."""
         with private_ipython.numbered(self.shell, self.source):
             ran = self.shell.run_cell(self.source, store_history=False)
         if not ran.success:
-            raise AlreadyShown.of(error_of(ran))
+            raise self.failed(error_of(ran))
+
+    def failed(self, error: BaseException | None) -> AlreadyShown:
+        """What ends the cell for an error of its own, noted."""
+        shown = AlreadyShown.of(error)
+        self.errors.append(error or shown)
+        return shown
 
     def printed(self) -> str:
         """What it prints when it is run as Python. Raises UsageError when it prints nothing."""

@@ -69,6 +69,20 @@ def test_a_pipeline_is_edited_on_the_kernel_of_a_cell(target, cell, pipeline, si
     made.close()
 
 
+EXPLORE = "import torch\n__explore__(torch.nn.ReLU(), torch.ones(2))\n"
+
+
+@pytest.mark.parametrize(("target", "before"), [("triton_ir", TRITON + LAUNCH), ("torch_mlir", EXPLORE)])
+def test_what_came_before_an_error_of_the_cell_is_lowered_and_the_cell_fails(target, before, shell, capsys):  # noqa: F811
+    """It was taken as done, so that a notebook ran on below its error."""
+    error = shell.run_cell(f"%%lower --to {target} --text\n{before}1 / 0").error_in_exec
+    assert (type(error).__name__, str(error)) == ("ZeroDivisionError", "division by zero")
+    assert shell.user_ns["_lowering"].target == target
+    printed = "".join(capsys.readouterr())
+    assert printed.count(" division by zero") == 1
+    assert printed.index("division by zero") < printed.index(f"-> {target}: ")
+
+
 def test_a_cell_without_a_launch_says_how(run):  # noqa: F811
     with pytest.raises(irwidget.UsageError, match=r"add\[grid\]\(x, y, out, n, BLOCK\)"):
         run(f"%%lower --to triton_ir{TRITON}")

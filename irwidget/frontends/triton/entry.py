@@ -11,7 +11,7 @@ from typing import Any
 from irwidget.errors import UsageError
 from irwidget.frontends import triton
 from irwidget.frontends.base import Begun, FrontEnd, Given, KernelBegun, Made
-from irwidget.frontends.cell import AlreadyShown, Call, Candidate, NotebookCell
+from irwidget.frontends.cell import Call, Candidate, NotebookCell
 from irwidget.frontends.pairing import find_kernels
 from irwidget.llvm_routes import CodeOptions
 from irwidget.registry import Target, frontends, option
@@ -172,8 +172,8 @@ class Triton(FrontEnd):
             interpret=bool(cell.options.get("interpret", True)),
             elsewhere=cell.elsewhere,
         )
-        if launches.error and not launches:
-            raise AlreadyShown.of(launches.error)
+        if launches.error and (shown := cell.failed(launches.error)) and not launches:
+            raise shown
         if problem := launches.problem:
             last = Candidate(problem.kernel or "cell", None, (), refused=problem)
             return [*_before(launches, cell.options.get("config")), last]
