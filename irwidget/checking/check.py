@@ -28,8 +28,8 @@ _FROM_TORCH = (
 )
 _FROM_TOSA = "func.func(tosa-to-scf,tosa-to-linalg-named,tosa-to-linalg,tosa-to-arith,tosa-to-tensor)"
 _FROM_STABLEHLO = "func.func(chlo-legalize-to-stablehlo),stablehlo-legalize-to-linalg,stablehlo-convert-to-signless"
-_WITHOUT_NOTHING = "func.func(stablehlo-aggressive-simplification)"
-"""Takes out reductions along no dimension, which nothing lowers."""
+_ALONG_NOTHING = "across dimensions = []"
+"""A reduction that nothing lowers, and that StableHLO's simplification takes out."""
 _LLVM = "llvm"
 
 
@@ -187,10 +187,7 @@ class _Level:
 
 _LEVELS = (
     _Level(lambda text: "!torch." in text, _FROM_TORCH),
-    _Level(
-        lambda text: "across dimensions = []" in text,
-        f"func.func(stablehlo-aggressive-simplification),{_FROM_STABLEHLO}",
-    ),
+    _Level(lambda text: _ALONG_NOTHING in text, f"func.func(stablehlo-aggressive-simplification),{_FROM_STABLEHLO}"),
     _Level(lambda text: " chlo." in text or "stablehlo." in text, _FROM_STABLEHLO),
     _Level(lambda text: "tosa." in text, _FROM_TOSA),
 )
