@@ -95,7 +95,7 @@ class Lowering:
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What the compilers remarked."""
-        return self.trace.diagnostics
+        return self.trace.said
 
     @property
     def tools(self) -> Mapping[str, str]:

@@ -54,7 +54,7 @@ class Questions:
             "tools": dict(trace.tools),
             "check": str(trace.check) if trace.check else "not asked for",
             "failure": self._failure(),
-            "diagnostics": bounds.part([str(one) for one in trace.diagnostics], most=self._most // 4),
+            "diagnostics": bounds.part([str(one) for one in trace.said], most=self._most // 4),
             "facts": plain.frame_to_json(trace)["facts"],
             "files": sorted(trace.sources),
         }

@@ -542,6 +542,7 @@ def test_a_lowering_that_kept_its_last_dump_only_goes_on_with_all_its_steps(tmp_
     remark = "remark: dumps=False kept no dump but the input and the last: what changes between them is the work of all"
     for view in (fallbacks.text, fallbacks.html):
         assert remark in view([loaded.trace])
+    assert [str(one).startswith(remark) for one in loaded.diagnostics] == [True]
     assert remark not in fallbacks.text([every.trace])
 
 
