@@ -390,9 +390,12 @@ def _binary(target: Any, *, alike: bool = False) -> Callable[[Emitter, Any], Any
     return emit
 
 
-for _overload in ("Scalar", "Tensor"):
-    register_handler(f"aten.__rshift__.{_overload}", _binary(aten.bitwise_right_shift.Tensor, alike=True))
-    register_handler(f"aten.__lshift__.{_overload}", _binary(aten.bitwise_left_shift.Tensor, alike=True))
+for _target, _names in (
+    (aten.bitwise_left_shift.Tensor, ("__lshift__.Scalar", "__lshift__.Tensor", "bitwise_left_shift.Tensor_Scalar")),
+    (aten.bitwise_right_shift.Tensor, ("__rshift__.Scalar", "__rshift__.Tensor", "bitwise_right_shift.Tensor_Scalar")),
+):
+    for _name in _names:
+        register_handler(f"aten.{_name}", _binary(_target, alike=True))
 for _name in ("bitwise_or", "bitwise_xor"):
     register_handler(f"aten.{_name}.Scalar", _binary(getattr(aten, _name).Tensor))
 register_handler("aten.clamp_min.Tensor", _binary(aten.maximum.default))
