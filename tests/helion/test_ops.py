@@ -135,7 +135,10 @@ def test_floats(name, dtype, forms):
 
 @pytest.mark.parametrize(
     ("name", "dtype", "forms"),
-    [*rows(INTEGER_OPS, [torch.int32]), *rows(["floor", "remainder", "negative", "less a number", "shifts"], [torch.int8, torch.int64])],
+    [
+        *rows(INTEGER_OPS, [torch.int32]),
+        *rows(["floor", "remainder", "negative", "less a number", "shifts"], [torch.int8, torch.int64]),
+    ],
 )
 def test_integers(name, dtype, forms):
     check(INTEGER_OPS[name], INTEGERS.to(dtype), DIVISORS.to(dtype), forms)
