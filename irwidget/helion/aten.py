@@ -367,7 +367,7 @@ for _name in ("addmm", "baddbmm"):
         register_handler(f"aten.{_name}.{_overload}", _matmul_node(True))
 
 
-def _binary(target: Any, *, alike: bool = False) -> Callable[[Emitter, Any], Any]:
+def binary(target: Any, *, alike: bool = False) -> Callable[[Emitter, Any], Any]:
     """An op that torch-mlir does not lower, as `target`, whose second operand is a tensor.
 
     With `alike`, it is made one of the first's dtype and shape.
@@ -390,16 +390,10 @@ def _binary(target: Any, *, alike: bool = False) -> Callable[[Emitter, Any], Any
     return emit
 
 
-for _target, _names in (
-    (aten.bitwise_left_shift.Tensor, ("__lshift__.Scalar", "__lshift__.Tensor", "bitwise_left_shift.Tensor_Scalar")),
-    (aten.bitwise_right_shift.Tensor, ("__rshift__.Scalar", "__rshift__.Tensor", "bitwise_right_shift.Tensor_Scalar")),
-):
-    for _name in _names:
-        register_handler(f"aten.{_name}", _binary(_target, alike=True))
 for _name in ("bitwise_or", "bitwise_xor"):
-    register_handler(f"aten.{_name}.Scalar", _binary(getattr(aten, _name).Tensor))
-register_handler("aten.clamp_min.Tensor", _binary(aten.maximum.default))
-register_handler("aten.clamp_max.Tensor", _binary(aten.minimum.default))
+    register_handler(f"aten.{_name}.Scalar", binary(getattr(aten, _name).Tensor))
+register_handler("aten.clamp_min.Tensor", binary(aten.maximum.default))
+register_handler("aten.clamp_max.Tensor", binary(aten.minimum.default))
 
 
 @register_handler("aten.scalar_tensor.default")

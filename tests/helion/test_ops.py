@@ -102,6 +102,7 @@ INTEGER_OPS: dict[str, Callable[..., Any]] = {
     "short by a float": lambda i, j: i.to(torch.int16) * 1.5 + i.to(torch.int16) / 3 + i.to(torch.int8) / 3,
     "function of floats": lambda i, j: torch.erf(i * 0 + j % 3),
     "power": lambda i, j: i**5,
+    "shifts by too much": lambda i, j: (j << (i * 2)) + (j >> (i * 2)) * 3 + (i << 70) + (i >> 70) + (1 << i),
     "relu": lambda i, j: torch.relu(i),
     "negative": lambda i, j: -i,
     "less a number": lambda i, j: (i - 1) * 3 + torch.sub(i, 100, alpha=2) + (i - 0.5).to(i.dtype),
@@ -137,7 +138,10 @@ def test_floats(name, dtype, forms):
     ("name", "dtype", "forms"),
     [
         *rows(INTEGER_OPS, [torch.int32]),
-        *rows(["floor", "remainder", "negative", "less a number", "shifts"], [torch.int8, torch.int64]),
+        *rows(
+            ["floor", "remainder", "negative", "less a number", "shifts", "shifts by too much"],
+            [torch.int8, torch.int64],
+        ),
     ],
 )
 def test_integers(name, dtype, forms):
