@@ -367,7 +367,7 @@ for _name in ("addmm", "baddbmm"):
         register_handler(f"aten.{_name}.{_overload}", _matmul_node(True))
 
 
-def _binary(target: Any, *, alike: bool = False) -> Callable[[Emitter, Any], Any]:
+def binary(target: Any, *, alike: bool = False) -> Callable[[Emitter, Any], Any]:
     """An op that torch-mlir does not lower, as `target`, whose second operand is a tensor.
 
     With `alike`, it is made one of the first's dtype and shape.
@@ -390,13 +390,10 @@ def _binary(target: Any, *, alike: bool = False) -> Callable[[Emitter, Any], Any
     return emit
 
 
-for _overload in ("Scalar", "Tensor"):
-    register_handler(f"aten.__rshift__.{_overload}", _binary(aten.bitwise_right_shift.Tensor, alike=True))
-    register_handler(f"aten.__lshift__.{_overload}", _binary(aten.bitwise_left_shift.Tensor, alike=True))
 for _name in ("bitwise_or", "bitwise_xor"):
-    register_handler(f"aten.{_name}.Scalar", _binary(getattr(aten, _name).Tensor))
-register_handler("aten.clamp_min.Tensor", _binary(aten.maximum.default))
-register_handler("aten.clamp_max.Tensor", _binary(aten.minimum.default))
+    register_handler(f"aten.{_name}.Scalar", binary(getattr(aten, _name).Tensor))
+register_handler("aten.clamp_min.Tensor", binary(aten.maximum.default))
+register_handler("aten.clamp_max.Tensor", binary(aten.minimum.default))
 
 
 @register_handler("aten.scalar_tensor.default")

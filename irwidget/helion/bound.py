@@ -46,6 +46,8 @@ class Binding:
     """Whether reductions are taken whole though the configuration has loops for them, which are not lowered."""
     host_functions: dict[str, Any] = field(default_factory=dict[str, Any])
     """What Helion has generated to call the kernel by, for each configuration that it was run in."""
+    last_lane: bool = False
+    """Whether, of lanes of a tile that are stored to one element, the last stays rather than the first."""
     whole: dict[int, int] = field(default_factory=dict[int, int])
     """The extents of the blocks that are taken in several turns."""
 

@@ -79,6 +79,25 @@ def _times(x: torch.Tensor, factor: torch.Tensor | float) -> torch.Tensor:
     return x.to(dtype) * torch.full((), factor, dtype=dtype)
 
 
+@_decomposes(aten.erf.default, when=_integers)
+def _erf(x: torch.Tensor) -> torch.Tensor:
+    return torch.erf(x.float())
+
+
+@_decomposes(aten.div.Tensor, when=_short_by_a_number)
+def _quotient(x: torch.Tensor, divisor: torch.Tensor | float) -> torch.Tensor:
+    return x.float() / (divisor.float() if isinstance(divisor, torch.Tensor) else divisor)
+
+
+@_decomposes(aten.sub.Tensor, when=_short_by_a_number)
+def _less(x: torch.Tensor, number: torch.Tensor | float, *, alpha: float = 1) -> torch.Tensor:
+    """Torch-mlir ends over a number that is subtracted from bytes."""
+    if isinstance(number, torch.Tensor):
+        return torch.sub(x, number, alpha=alpha)
+    dtype = torch.result_type(x, number)
+    return x.to(dtype) - torch.full((), number * alpha, dtype=dtype)
+
+
 def _truths(_: dict[str, Any], inputs: Sequence[torch.Tensor]) -> bool:
     return all(value.dtype == torch.bool for value in inputs)
 
@@ -176,8 +195,19 @@ def _rounded_once(target: Any) -> Decomposition:
     )
 
 
-for _target in (aten.addcmul.default, aten.addcdiv.default, aten.div.Tensor):
+def _scaled_floats(kwargs: dict[str, Any], inputs: Sequence[torch.Tensor]) -> bool:
+    return kwargs.get("value", 1) != 1 and all(value.is_floating_point() for value in inputs)
+
+
+def _addcmul(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor, *, value: float = 1) -> torch.Tensor:
+    """The factor first, as PyTorch and Triton multiply: the product of the tensors alone may not fit."""
+    return x + value * y * z
+
+
+for _target in (aten.addcdiv.default, aten.div.Tensor):
     _decomposes(_target, when=_halves)(_rounded_once(_target))
+_decomposes(aten.addcmul.default, when=_halves)(_rounded_once(_addcmul))
+_decomposes(aten.addcmul.default, when=_scaled_floats)(_addcmul)
 for _target in (aten.add.Tensor, aten.sub.Tensor, aten.rsub.Scalar):
     _decomposes(_target, when=_scaled_halves)(_rounded_once(_target))
 
@@ -187,7 +217,8 @@ def _hypot(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     """Scaled by the longer side, whose square may not fit."""
     long, short = torch.maximum(x.abs(), y.abs()), torch.minimum(x.abs(), y.abs())
     scaled = long * torch.sqrt(1 + (short / long) ** 2)
-    return torch.where((long == 0) | torch.isinf(long), long, scaled)
+    beside_nan = torch.where(torch.isinf(x) | torch.isinf(y), torch.full_like(long, float("inf")), long)
+    return torch.where((long == 0) | torch.isinf(beside_nan), beside_nan, scaled)
 
 
 def _tanh_or_half(kwargs: dict[str, Any], inputs: Sequence[torch.Tensor]) -> bool:

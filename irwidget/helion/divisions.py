@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from irwidget.helion.emitter import Emitter
 
 Compute = Callable[[Builder, ir.Value, ir.Value], ir.Value]
-"""Of a dividend and a divisor, scalars of one type."""
+"""Of a dividend and a divisor, or two other scalars of one type."""
 
 
-def _emit(chosen: Callable[[AtenCall], Compute | None]) -> Callable[[Emitter, Any], Any]:
+def as_generic(chosen: Callable[[AtenCall], Compute | None]) -> Callable[[Emitter, Any], Any]:
     """A `linalg.generic` of what is chosen for a call, or the call as it is."""
 
     def emit(emitter: Emitter, node: Any) -> Any:
@@ -109,9 +109,9 @@ def _floor(builder: Builder, dividend: ir.Value, divisor: ir.Value) -> ir.Value:
 
 _ROUNDED: dict[Any, Compute] = {"floor": _floor, "trunc": _trunc}
 for _overload in ("Tensor", "Scalar", "Scalar_Tensor"):
-    register_handler(f"aten.fmod.{_overload}", _emit(lambda _: _fmod))
-    register_handler(f"aten.remainder.{_overload}", _emit(lambda _: _remainder))
+    register_handler(f"aten.fmod.{_overload}", as_generic(lambda _: _fmod))
+    register_handler(f"aten.remainder.{_overload}", as_generic(lambda _: _remainder))
 for _overload in ("Tensor_mode", "Scalar_mode"):
-    register_handler(f"aten.div.{_overload}", _emit(lambda call: _ROUNDED.get(call.kwargs.get("rounding_mode"))))
+    register_handler(f"aten.div.{_overload}", as_generic(lambda call: _ROUNDED.get(call.kwargs.get("rounding_mode"))))
 for _overload in ("default", "Scalar"):
-    register_handler(f"aten.floor_divide.{_overload}", _emit(lambda _: _floor))
+    register_handler(f"aten.floor_divide.{_overload}", as_generic(lambda _: _floor))

@@ -17,6 +17,7 @@ from irwidget.helion import (
     quantized,
     reductions,
     scans,
+    shifts,
     sorting,
     tiles,
     verify,
@@ -28,7 +29,20 @@ from irwidget.helion.values import Emission
 from irwidget.trace import Diagnostic
 
 RULES = (
-    *(aten, atomics, control, divisions, dot_scaled, helion_mlir_ops, memory, quantized, reductions, scans, sorting),
+    *(
+        aten,
+        atomics,
+        control,
+        divisions,
+        dot_scaled,
+        helion_mlir_ops,
+        memory,
+        quantized,
+        reductions,
+        scans,
+        shifts,
+        sorting,
+    ),
     tiles,
 )
 """The modules that say how ops become MLIR: each registers its handlers when it is imported."""

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from irwidget.errors import IRWidgetError, PassError, ToolError, UnsupportedError
-from irwidget.helion import extrema, pipelines, wide_integers
+from irwidget.helion import crashes, extrema, pipelines, wide_integers
 from irwidget.helion.values import Emission
 from irwidget.toolchain import locations
 from irwidget.toolchain.run import Options, Source
-from irwidget.trace import Diagnostic, Failure, Node, Step
+from irwidget.trace import Diagnostic, Failure, Location, Node, Step
 
 _REFUSED = re.compile(r"failed to legalize operation '((?:torch|tm_tensor)\.[\w.]+)'")
 _NODE_OP = re.compile(r'(?:^|= )"?(torch\.(?:aten|prims|operator)[\w.]*)')
@@ -94,10 +94,20 @@ def taken_to_linalg(
 def failed(failure: Failure, source: Source, options: Options, nodes: Mapping[str, Node], aten: str) -> IRWidgetError:
     """The error for a pass that refused the module: names the node where it is known."""
     first = failure.diagnostics[0] if failure.diagnostics else None
+    if failure.kind == "tool" and " crashed" in failure.message:
+        return _crashed(failure, source, options, nodes, aten)
     refused = _REFUSED.search(failure.message)
     if refused is None or first is None or first.location is None:
         return error_of(failure, f"the kernel does not lower to {aten}")
     return _unsupported(refused[1], nodes.get(first.location.name), str(first.location), source, options, aten)
+
+
+def _crashed(failure: Failure, source: Source, options: Options, nodes: Mapping[str, Node], aten: str) -> IRWidgetError:
+    """The error for a pass that ended its process: names the node over which it does, where that is one alone."""
+    at = locations.user_location(crashes.place(source, pipelines.steps(aten), options))
+    node = nodes.get(at.name) if at else None
+    what = f"{node.target} (node {node.name})" if node else "the kernel"
+    return error_of(failure, f"{what} does not lower to {aten}", at)
 
 
 def left(
@@ -109,10 +119,10 @@ def left(
     return _unsupported(names[0], nodes.get(user.name if user else ""), str(user or ""), source, options, aten)
 
 
-def error_of(failure: Failure, what: str) -> PassError | ToolError:
-    """A failure as an exception."""
-    first = failure.diagnostics[0] if failure.diagnostics else None
-    place = f"{first.location}: " if first and first.location else ""
+def error_of(failure: Failure, what: str, at: Location | None = None) -> PassError | ToolError:
+    """A failure as an exception; without a place, at the first that a diagnostic names."""
+    at = at or next((said.location for said in failure.diagnostics[:1]), None)
+    place = f"{at}: " if at else ""
     message = f"{place}{what}: {failure.pass_name}: {failure.message}"
     if failure.kind == "tool":
         return ToolError(message, tool=failure.tool, pass_name=failure.pass_name, reproducer=failure.reproducer)

@@ -183,6 +183,11 @@ class HelionLowering:
         """The same kernel with its ATen nodes as they were imported."""
         return EmittedKernel(self.binding, self.emission).lower("raw", dumps=False)
 
+    def with_last_lanes(self) -> HelionLowering:
+        """The same kernel in which, of lanes of a tile that are stored to one element, the last stays."""
+        binding = replace(self.binding, last_lane=True)
+        return EmittedKernel(binding, emit(binding)).lower(self.aten, dumps=False)
+
     def to_html(self, path: str | Path | None = None) -> str:
         """One interactive page that needs no kernel and no network; written to `path` when given.
 

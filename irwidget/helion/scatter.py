@@ -27,7 +27,7 @@ def scatter(emitter: Emitter, host: HostTensor, subscript: Subscript, value: ir.
     def write(element: ir.Value, where: list[ir.Value], _: Callable[[int], ir.Value]) -> None:
         memref.store(element, host.value, where)
 
-    each_lane(emitter, host, subscript, value, mask, write, backwards=True)
+    each_lane(emitter, host, subscript, value, mask, write, backwards=not emitter.binding.last_lane)
 
 
 def each_lane(

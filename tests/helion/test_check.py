@@ -75,3 +75,22 @@ def test_what_cannot_be_compared_says_why():
         assert low.check.state == state
     text = lower(pw.add, X, X, to="helion_triton", check=True)
     assert text.check.reason == "helion_triton of a kernel is not executed"
+
+
+@helion.kernel(config=helion.Config(block_sizes=[8]))
+def to_places(x: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    out = torch.zeros_like(x)
+    for rows in hl.tile(x.size(0)):
+        out[places[rows]] = torch.exp(x[rows])
+    return out
+
+
+@pytest.mark.parametrize("aten", ["linalg-on-tensors", "raw"])
+def test_which_of_the_lanes_stays_that_meet_in_one_element_is_left_open(monkeypatch: pytest.MonkeyPatch, aten: str):
+    x, apart, meeting = torch.randn(12), torch.arange(12).flip(0), torch.tensor([0, 1, 1, 2, 4, 4, 4, 5, 6, 7, 8, 8])
+    assert lower(to_places, x, apart, to="helion_mlir", aten=aten, check=True).check.state == "equal"
+    assert lower(to_places, x, meeting[:8].repeat(2)[:12], to="helion_mlir", aten=aten, check=True).check.reason == (
+        "lanes of a tile are stored to one element, and which of them stays is left open; eager mode keeps the last"
+    )
+    monkeypatch.setitem(_handlers, "aten.exp.default", lambda e, n: e.tensor(n.args[0]))
+    assert lower(to_places, x, meeting, to="helion_mlir", aten=aten, check=True).check.state == "differs"

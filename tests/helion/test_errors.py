@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from irwidget.errors import ExportError, ToolError, UnsupportedError, UsageError
-from irwidget.helion import lower, lower_kernel
+from irwidget.helion import decompositions, lower, lower_kernel
 from irwidget.helion.binding import check_arguments
 from irwidget.helion.bindings import ir
 from irwidget.helion.handlers import _handlers
@@ -192,3 +192,22 @@ def test_globals_are_blamed_only_where_the_error_speaks_of_them():
         lower_kernel(shadowed, (X,))
     assert "globals" not in str(raised.value)
     assert len(str(raised.value).splitlines()) <= 10
+
+
+@helion.kernel(config=helion.Config(block_sizes=[8]))
+def bytes_less_one(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for rows in hl.tile(x.size(0)):
+        twice = x[rows] * 2
+        out[rows] = twice - 1
+    return out
+
+
+def test_a_crash_of_a_pass_names_the_node(monkeypatch: pytest.MonkeyPatch):
+    """Torch-mlir ends over a number that is subtracted from bytes, were it not for a rule."""
+    monkeypatch.delitem(decompositions._table, torch.ops.aten.sub.Tensor)  # pyright: ignore[reportPrivateUsage]
+    line = bytes_less_one.fn.__code__.co_firstlineno + 5
+    with pytest.raises(
+        ToolError, match=rf"{line}: aten.sub.Tensor \(node [\w.]*sub\) does not lower to linalg.* crashed"
+    ):
+        lower_kernel(bytes_less_one, (torch.zeros(19, dtype=torch.int8),), dumps=False)

@@ -66,6 +66,8 @@ FLOAT_OPS: dict[str, Callable[..., Any]] = {
     "signbit": lambda x, y: torch.signbit(x),
     "copysign": lambda x, y: torch.copysign(x, y),
     "hypot": lambda x, y: torch.hypot(x * 1e30, y * 1e30),
+    "hypot beside NaN": lambda x, y: torch.hypot(x * INFINITE, (y - y) / 0),
+    "scaled product": lambda x, y: torch.addcmul(x, torch.sign(y) * 3e38, x * 10, value=1e-3) / 1e36,
     "erfc": lambda x, y: torch.erfc(x),
     "gelu tanh": lambda x, y: torch.nn.functional.gelu(x, approximate="tanh"),
     "softshrink": lambda x, y: torch.nn.functional.softshrink(x),
@@ -97,10 +99,14 @@ INTEGER_OPS: dict[str, Callable[..., Any]] = {
         + torch.minimum(i > 0, j > 0).int() * 4
         + ((i > 0) >= (j > 0)).int() * 8
     ),
-    "short by a float": lambda i, j: i.to(torch.int16) * 1.5,
+    "short by a float": lambda i, j: i.to(torch.int16) * 1.5 + i.to(torch.int16) / 3 + i.to(torch.int8) / 3,
+    "function of floats": lambda i, j: torch.erf(i * 0 + j % 3),
     "power": lambda i, j: i**5,
+    "shifts by too much": lambda i, j: (j << (i * 2)) + (j >> (i * 2)) * 3 + (i << 70) + (i >> 70) + (1 << i),
     "relu": lambda i, j: torch.relu(i),
     "negative": lambda i, j: -i,
+    "less a number": lambda i, j: (i - 1) * 3 + torch.sub(i, 100, alpha=2) + (i - 0.5).to(i.dtype),
+    "shifts": lambda i, j: torch.bitwise_left_shift(i, 3) + torch.bitwise_right_shift(i, 2) + (i << 1),
     "sign": lambda i, j: torch.sign(i),
     "to bytes": lambda i, j: i.to(torch.uint8),
 }
@@ -130,7 +136,13 @@ def test_floats(name, dtype, forms):
 
 @pytest.mark.parametrize(
     ("name", "dtype", "forms"),
-    [*rows(INTEGER_OPS, [torch.int32]), *rows(["floor", "remainder", "negative"], [torch.int8, torch.int64])],
+    [
+        *rows(INTEGER_OPS, [torch.int32]),
+        *rows(
+            ["floor", "remainder", "negative", "less a number", "shifts", "shifts by too much"],
+            [torch.int8, torch.int64],
+        ),
+    ],
 )
 def test_integers(name, dtype, forms):
     check(INTEGER_OPS[name], INTEGERS.to(dtype), DIVISORS.to(dtype), forms)
