@@ -184,7 +184,10 @@ class HelionLowering:
         return EmittedKernel(self.binding, self.emission).lower("raw", dumps=False)
 
     def with_last_lanes(self) -> HelionLowering:
-        """The same kernel in which, of lanes of a tile that are stored to one element, the last stays."""
+        """The same kernel in which, of lanes of a tile that are stored to one element, the last stays.
+
+        Raises UnsupportedError for a node without a lowering, PassError and ToolError where a pass refuses or crashes.
+        """
         binding = replace(self.binding, last_lane=True)
         return EmittedKernel(binding, emit(binding)).lower(self.aten, dumps=False)
 
