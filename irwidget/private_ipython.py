@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
+import tokenize
 from collections.abc import Callable, Generator
 from typing import Any
 
@@ -66,6 +67,15 @@ def numbered(shell: Any, source: str) -> Generator[None]:
         yield
     finally:
         del compiler.cache
+
+
+def ends_in_semicolon(shell: Any, source: str) -> bool:
+    """Whether code ends in `;`, after which IPython displays no value; False for other shells and what is no Python."""
+    displays = getattr(shell, "displayhook", None)
+    try:
+        return bool(displays and displays.semicolon_at_end_of_expression(source))
+    except (tokenize.TokenError, SyntaxError):  # which it shows itself, when it runs
+        return False
 
 
 def handles_exceptions(shell: Any) -> bool:

@@ -202,13 +202,8 @@ def check_kind(given: Given, wanted: Sequence[Target]) -> None:
     """Raise UsageError for an object of a kind that none of some IR types starts from."""
     kind = of_kind(given.obj)
     if kind is not None and all(find(given.obj, target) is not kind for target in wanted):
-        raise UsageError(f"{given.called} is {kind.starts_from}: lower it to one of the IR types {_of(kind)}")
-
-
-def _of(kind: FrontEnd) -> str:
-    """The IR types of a front end, in short."""
-    names = [target.name for target in targets if target.front_end == kind.name]
-    return f"{kind.name}_..." if all(name.startswith(f"{kind.name}_") for name in names) else ", ".join(names)
+        names = ", ".join(target.name for target in targets if target.front_end == kind.name)
+        raise UsageError(f"{given.called} is {kind.starts_from}: lower it to one of the IR types {names}")
 
 
 def find(obj: Any, target: Target) -> FrontEnd:

@@ -6,7 +6,7 @@ import ast
 import bdb
 import contextlib
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -54,6 +54,20 @@ class AlreadyShown(bdb.BdbQuit):
 def error_of(ran: Any) -> BaseException | None:
     """What ended the code that a shell has run; a SyntaxError before any of it ran. None where it came to its end."""
     return ran.error_in_exec or getattr(ran, "error_before_exec", None)
+
+
+@contextlib.contextmanager
+def silent(shell: Any) -> Generator[None]:
+    """Have IPython display no value of the code that runs meanwhile."""
+    before = getattr(shell, "ast_node_interactivity", None)
+    if before is None:  # a file, whose values nobody displays
+        yield
+        return
+    shell.ast_node_interactivity = "none"
+    try:
+        yield
+    finally:
+        shell.ast_node_interactivity = before
 
 
 @dataclass(frozen=True)
@@ -105,7 +119,11 @@ class NotebookCell:
 
     def run(self) -> None:
         """Run it. Raises AlreadyShown for an error of the user's own."""
-        with private_ipython.numbered(self.shell, self.source):
+        quiet = private_ipython.ends_in_semicolon(self.shell, self.text)
+        with (
+            private_ipython.numbered(self.shell, self.source),
+            silent(self.shell) if quiet else contextlib.nullcontext(),
+        ):
             ran = self.shell.run_cell(self.source, store_history=False)
         if not ran.success:
             raise self.failed(error_of(ran))

@@ -398,6 +398,25 @@ def test_the_call_at_the_end_of_a_cell_says_what_goes_in(shell, end, name, types
     assert shell.ast_transformers == []
 
 
+@pytest.mark.parametrize(
+    ("end", "shown"),
+    [
+        ("net(x) * 0", "[0., 0.]"),
+        ("net(x);", ""),
+        ("net(x); # a remark\n", ""),
+        ("y = ';'\ny", "';'"),
+        ("net(x);\n1 +", "SyntaxError"),
+    ],
+)
+def test_a_semicolon_at_the_end_of_a_cell_keeps_its_value_back(shell, capsys, end, shown):
+    begin = "import torch\nnet = torch.nn.ReLU()\nx = torch.ones(2)\n"
+    before = shell.ast_node_interactivity
+    shell.run_cell(f"%%lower --to torch_mlir --text\n{begin}{end}")
+    said = re.sub(r"\x1b\[[\d;]*m", "", "".join(capsys.readouterr()))
+    assert (shown in said) if shown else "tensor(" not in said
+    assert shell.ast_node_interactivity == before
+
+
 def test_what_a_closing_call_is_given_is_made_once(shell, capsys):
     shell.run_cell(f"%%lower --to torch_mlir --text{ROW}made = []\nRow()(made.append(1) or x)")
     assert shell.user_ns["made"] == [1]

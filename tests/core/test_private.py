@@ -223,6 +223,15 @@ def test_a_cells_id_is_in_the_message_that_runs_it():
     assert (private_ipython.cell_id(object()), private_ipython.run_id(object())) == (None, "")
 
 
+@pytest.mark.parametrize(
+    ("source", "quiet"),
+    [("f(x);", True), ("f(x); # said\n\n", True), ("f(x)", False), ("f(';')", False), ("f(x);\n(", False), ("", False)],
+)
+def test_a_semicolon_at_the_end_of_code_is_seen(source, quiet):
+    assert private_ipython.ends_in_semicolon(TerminalInteractiveShell.instance(), source) is quiet
+    assert not private_ipython.ends_in_semicolon(object(), source)
+
+
 def test_completion_and_configuration_take_ours_once(shell):
     before = list(shell.configurables), list(shell.Completer.custom_matchers)
 

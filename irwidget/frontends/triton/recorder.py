@@ -11,7 +11,7 @@ from typing import Any
 
 from irwidget import private_ipython
 from irwidget.errors import IRWidgetError, UsageError
-from irwidget.frontends.cell import error_of
+from irwidget.frontends.cell import error_of, silent
 from irwidget.frontends.triton import device, failures, gpu
 from irwidget.frontends.triton.autotuning import tune, tune_on_gpu
 from irwidget.frontends.triton.kernels import kernels
@@ -135,7 +135,7 @@ def run_cell(
             arch, seconds=seconds, memory=memory, values=values, interpret=interpret, elsewhere=elsewhere
         ) as launches:
             named = private_ipython.numbered(shell, source)
-            with _silent(shell), replaced(shell, "showtraceback", show_their_own), named:
+            with silent(shell), replaced(shell, "showtraceback", show_their_own), named:
                 ran = shell.run_cell(source, store_history=False)
             launches.error = error_of(ran)
             if ran.error_in_exec is not None and failures.is_explained(ran.error_in_exec):
@@ -146,20 +146,6 @@ def run_cell(
             raise
         launches.problem = error
     return launches
-
-
-@contextmanager
-def _silent(shell: Any) -> Generator[None]:
-    """A launch returns a compiled kernel, which is nothing to show: IPython displays no value meanwhile."""
-    before = getattr(shell, "ast_node_interactivity", None)
-    if before is None:  # a file, whose values nobody displays
-        yield
-        return
-    shell.ast_node_interactivity = "none"
-    try:
-        yield
-    finally:
-        shell.ast_node_interactivity = before
 
 
 _ELSEWHERE = (
