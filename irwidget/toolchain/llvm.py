@@ -14,6 +14,7 @@ from typing import Any
 
 from irwidget.errors import near
 from irwidget.toolchain import forked, gpu_archs, parsing
+from irwidget.toolchain.triples import normalised
 from irwidget.trace import Diagnostic, Location
 
 
@@ -80,6 +81,7 @@ def settings(tool: str, arguments: str) -> Settings:
             known = ["O2", *_VALUED, *_SWITCHES[tool], "print-changed", *(["disable-loop-unrolling"] * (tool == "opt"))]
             raise NotEmbedded(f"embedded {tool} has no option {word!r}. {near(name, known)}")
     made = Settings(**found)
+    made = replace(made, triple=normalised(made.triple))
     _check_cpu(made)
     return made
 
