@@ -34,7 +34,8 @@ _PATIENCE = 20
 """Seconds for a program that only says what it knows."""
 
 
-_PRINTS = re.compile(r"--?print-changed(=quiet)?")
+_CHANGED = re.compile(r"--?print-changed(=quiet)?")
+_AFTER = re.compile(r"--?print-after(-all|=.+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +109,13 @@ def tool(run: Run, state: State, step: Step, program: FoundProgram) -> Iterator[
         return
     if step.tool == "opt" and not {"-S", "-disable-output"} & set(arguments):
         arguments.append("-S")
-    kept = [word for word in arguments if not _PRINTS.fullmatch(word)]
-    if step.tool in llvm_passes.SHOWS and kept != arguments:
-        yield from _every_pass(run, state, step, program, kept)
-    command = [program.path, *(kept if step.tool in llvm_passes.SHOWS else arguments)]
+    if step.tool in llvm_passes.SHOWS:
+        asked = arguments
+        arguments = [word for word in asked if not (_CHANGED.fullmatch(word) or _AFTER.fullmatch(word))]
+        if asked != arguments:
+            after = tuple(word for word in asked if _AFTER.fullmatch(word))
+            yield from _every_pass(run, state, step, [program.path, *_without_output(arguments)], after)
+    command = [program.path, *arguments]
     yield Pass(_name(step), lambda _: _run(run, state, step, command), step.arguments, pipeline=command_of(step))
 
 
@@ -123,19 +127,20 @@ def _name(step: Step) -> str:
     return step.tool
 
 
-def _every_pass(run: Run, state: State, step: Step, program: FoundProgram, words: list[str]) -> Iterator[Pass]:
-    """Each pass of `opt` or `llc` that changed something, taken from what the program prints when it is asked for it.
+def _every_pass(run: Run, state: State, step: Step, command: list[str], after: tuple[str, ...]) -> Iterator[Pass]:
+    """The passes of `opt` or `llc`, taken from what the program prints when it is asked for them.
 
-    Where it fails, the run for its result says why.
+    Those that `after` asks for (`-print-after-all`), else each that changed something. Where the program fails, the run
+    for its result says why.
     """
     text = _input(run, state)
     with contextlib.suppress(llvm.Rejected):
         text = llvm.named(text)
-    shows = llvm_passes.SHOWS[step.tool]
+    whole = () if step.tool == "llc" or "-print-module-scope" in command else ("-print-module-scope",)
+    shows = (*after, *whole) if after else llvm_passes.SHOWS[step.tool]
     with scratch.folder() as folder, contextlib.suppress(OSError):
-        command = [program.path, *_without_output(words), *shows, "-o", os.devnull]
-        said = feeding.run(command, text.encode(), folder).stderr.decode(errors="replace")
-        for one in llvm_passes.split(said):
+        said = feeding.run([*command, *shows, "-o", os.devnull], text.encode(), folder).stderr.decode(errors="replace")
+        for one in llvm_passes.split(said, every=bool(after)):
 
             def show(_: State, one: llvm_passes.Changed = one) -> State:
                 return TextState(one.language, one.text, Content(one.text, True, one.places))

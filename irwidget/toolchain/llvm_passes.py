@@ -38,13 +38,14 @@ class Changed:
     """For each line its place in the debug information of the tool's input."""
 
 
-_BANNER = re.compile(r"^\*\*\* IR (.+) \*\*\*$", re.M)
-_AFTER = re.compile(r"Dump After (.+?)(?: \(([\w-]+)\))? on (.+)")
+_BANNER = re.compile(r"^(?:[;#] )?\*\*\* IR (.+?) \*\*\*:?$", re.M)
+_AFTER = re.compile(r"Dump After (.+?)(?: \(([\w-]+)\))?(?: on (.+?)(?: \(invalidated\))?)?")
 _SILENT = re.compile(r"Dump At Start|.* (?:omitted because no change|filtered out|ignored)")
 _UNSEEN = re.compile(r"Pass (.+) invalidated|Deleted After (.+) on .+")
 _WRAPPER = re.compile(r".*(?:PassManager|Adaptor)\b.*")
 _LOOP = re.compile(r"(?:loop )?(%.*) in function (.*)")
 _MACHINE_TEXT = re.compile(r"^# Machine code for function", re.M)
+_DEFINED = re.compile(r'^(?:define [^@]*@("[^"]*"|[\w.$-]+)|# Machine code for function (.+?):)', re.M)
 _PLACE = re.compile(rf",? !dbg !\d+|,? debug-location !\d+| *{debug_lines.COMMENT.pattern}")
 _FUNCTION = re.compile(r'define [^@]*@("[^"]*"|[\w.$-]+)')
 _DEFINITION = re.compile(r"\s*(%[\w.$-]+) = ")
@@ -59,12 +60,13 @@ Named = Mapping[tuple[str, str], Location]
 """Places by function and value: values of two functions may have one name."""
 
 
-def split(log: str, named: Named | None = None) -> Iterator[Changed]:
+def split(log: str, named: Named | None = None, *, every: bool = False) -> Iterator[Changed]:
     """The dumps in what LLVM printed for `-print-changed`, without those that only renumber metadata.
 
-    What a pass did that invalidated what it ran on, as one that unrolls a loop, is printed with the next dump only:
-    that has the names of both. `named` has the places of values, for what LLVM prints without debug information;
-    without it the debug information is the user's own, and stays in the texts.
+    With `every`, all of what it printed, as for `-print-after-all`. What a pass did that invalidated what it ran on, as
+    one that unrolls a loop, is printed with the next dump only: that has the names of both. `named` has the places of
+    values, for what LLVM prints without debug information; without it the debug information is the user's own, and
+    stays in the texts.
     """
     last: dict[Scope, str] = {}
     unseen: list[str] = []
@@ -76,14 +78,20 @@ def split(log: str, named: Named | None = None) -> Iterator[Changed]:
         if after is None:
             continue
         machine, module = bool(_MACHINE_TEXT.search(printed)), printed.startswith("; ModuleID = ")
-        scope = scope_of(after[3])
+        scope = scope_of(after[3] or _function(printed))
         text, places = _placed(printed, named) if named is not None else _own(printed, "mir" if machine else "llvm")
         shown = WHOLE if module else scope
-        if last.get(shown) != text:
+        if every or last.get(shown) != text:
             last[shown] = text
             anchored = Scope(anchor=str(scope)) if module and not scope.whole else scope
             yield Changed(joined([*unseen, after[2] or after[1]]), anchored, "mir" if machine else "llvm", text, places)
             unseen.clear()
+
+
+def _function(printed: str) -> str:
+    """The function that a text is, in which `-print-after-all` does not name it; empty for a module."""
+    found = None if printed.startswith("; ModuleID = ") else _DEFINED.search(printed)
+    return (found[1] or found[2]) if found else ""
 
 
 def _printed(log: str) -> Iterator[tuple[str, str]]:

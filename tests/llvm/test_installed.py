@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+
 import pytest
 import torch
 
 import irwidget
+from irwidget.toolchain import llvm
 from tests.llvm import programs
 
 LOOP = """define i32 @sum(ptr %p, i32 %n) !dbg !4 {
@@ -109,3 +114,37 @@ def test_a_program_of_other_options_shows_its_passes_and_one_that_fails_why():
     assert all("define i32 @sum" in dump.text for dump in low.dumps)
     with pytest.raises(irwidget.IRWidgetError, match=r"opt .*expected"):
         irwidget.lower("define i32 @f( {", to="raw_ir", pipeline="opt -O2 -print-changed", external=True)
+
+
+_NAMED_BY_OPT = r"; \*\*\* IR Dump After (.+?) on (?:loop )?(.+?)(?: \(invalidated\))? \*\*\*\n"
+_NAMED_BY_LLC = r"(?:# )?\*\*\* IR Dump After .+ \(([\w-]+)\)() \*\*\*:?\n"
+
+
+@pytest.mark.external
+@pytest.mark.parametrize(
+    "command",
+    [
+        "opt -O3 -print-after-all",
+        "opt -O2 --print-after=instcombine,sroa",
+        "llc -O2 -print-after-all",
+        "llc -O1 -print-after=machine-cse,isel",
+    ],
+)
+def test_every_pass_that_a_program_is_asked_to_print_is_a_dump(command):
+    tool, level, *asked = command.split()
+    low = irwidget.lower(programs.UNROLLED, to="raw_ir", pipeline=command, external=True)
+    asked += ["-print-module-scope", "-S"] if tool == "opt" else []
+    program = [f"/usr/lib/llvm-22/bin/{tool}", level, *asked, "-o", os.devnull]
+    done = subprocess.run(program, input=llvm.named(programs.UNROLLED), capture_output=True, text=True, check=True)
+    _, *rest = re.split(f"^{_NAMED_BY_OPT if tool == 'opt' else _NAMED_BY_LLC}", done.stderr, flags=re.M)
+    names, units, bodies = rest[::3], rest[1::3], [body.strip() for body in rest[2::3]]
+    assert [(dump.name, dump.text.strip()) for dump in low.dumps[1:-1]] == list(zip(names, bodies, strict=True))
+    shown = [str(dump.scope) for dump in low.dumps[1:-1]]
+    if tool == "llc":
+        assert shown.count("main") == shown.count("other") > 0
+    else:
+        assert shown == ["module" if unit == "[module]" else unit.strip("()") for unit in units]
+        assert {"main", "other"} <= set(shown)
+    assert low.diagnostics == ()
+    plain = irwidget.lower(programs.UNROLLED, to="raw_ir", pipeline=f"{tool} {level}", external=True)
+    assert low.text == plain.text
