@@ -113,7 +113,7 @@ def _free(name: str, taken: set[str]) -> str:
 
 def used(text: str) -> list[str]:
     """The names of aliases in a text, in the order in which they come first."""
-    return list(dict.fromkeys(found[1] for found in _USE.finditer(text) if found[1]))
+    return list(dict.fromkeys(filter(None, _USE.findall(text))))
 
 
 def arranged(text: str) -> str:

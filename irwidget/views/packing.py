@@ -13,6 +13,8 @@ from irwidget.trace.file import CHUNK, Place, Writer
 from irwidget.views import columns
 from irwidget.views.schema import lowerings as schema
 
+_SIDE_BY_SIDE = 64
+"""Dumps of a lowering on either side of one on the screen that are packed together, in their order."""
 ATTACHED = 4_000_000
 """Bytes of attachments that go to the browser at most, in all; what is larger is only named there."""
 
@@ -37,21 +39,15 @@ class Packer(Writer):
         return any(place in self._waiting for place in places)
 
     def add_nearest(self, shown: Sequence[Place]) -> bool:
-        """Add a chunk with what is ready of these dumps, then of those nearest to the last of them.
+        """Add a chunk with what is ready of these dumps, then of those around the last of them.
 
-        False when none is ready.
+        Those side by side come one after the other, since a log's text is made from that of its neighbour. False when
+        none is ready.
         """
         trace, stage = shown[-1]
-        nearest = sorted(self._waiting, key=lambda at: (at not in shown, at[0] != trace, abs(at[1] - stage)))
-        wanted: list[Place] = []
-        size = 0
-        for at in nearest:
-            if size > CHUNK:
-                break
-            if self._waiting[at].ready and self.wait(at):
-                wanted.append(at)
-                size += len(self._waiting[at].content.text)
-        return self.add(wanted)
+        first = [at for at in shown if at in self._waiting]
+        rest = sorted(self._waiting, key=lambda at: (abs(at[0] - trace), abs(at[1] - stage) // _SIDE_BY_SIDE, at))
+        return self._put(self._ready(dict.fromkeys([*first, *rest]), CHUNK))
 
 
 class _ForView:
@@ -197,11 +193,14 @@ def letters(traces: Sequence[Trace], most: int) -> int:
 
     Of a log that has so many times the bytes that its debug information cannot be most of them, none is read.
     """
-    dumps = [dump for trace in traces for dump in trace.dumps if dump.ready]
-    stored = (dump.texts.size(dump.index) for dump in dumps if isinstance(dump.texts, ContentCache))
+
+    def here() -> Iterator[Dump]:
+        return (dump for trace in traces for dump in trace.dumps if dump.ready)
+
+    stored = (dump.texts.size(dump.index) for dump in here() if isinstance(dump.texts, ContentCache))
     if _sum(stored, _WITH_DEBUG_INFORMATION * most) > _WITH_DEBUG_INFORMATION * most:
         return most + 1
-    return _sum((len(dump.text) for dump in dumps), most)
+    return _sum((len(dump.text) for dump in here()), most)
 
 
 def _sum(numbers: Iterable[int], most: int) -> int:

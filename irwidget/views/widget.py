@@ -366,8 +366,9 @@ class PassDiff(base.BundledView):
             *self._on_screen(),
             *((i, j) for i, one in enumerate(packer.traces) for j in range(len(one.dumps))),
         ):
-            late = late or not packer.traces[place[0]].dumps[place[1]].ready
-            if not packer.wait(place):
+            here = packer.traces[place[0]].dumps[place[1]].ready
+            late = late or not here
+            if not here and not packer.wait(place):
                 continue  # The compiler is gone; what it left behind is still worth showing, and the rest named.
             if not self._shows(packer):
                 return

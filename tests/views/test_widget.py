@@ -9,12 +9,13 @@ import subprocess
 import sys
 import threading
 import weakref
+from itertools import pairwise
 
 import pytest
 
 from irwidget import views
 from irwidget.errors import ToolError, UsageError
-from irwidget.trace import WHOLE, Content, Dump, Scope, Step, Trace, Verdict, chunks, dump
+from irwidget.trace import WHOLE, Content, ContentCache, Dump, Scope, Step, Trace, Verdict, chunks, dump
 from irwidget.views import base, bundle
 from irwidget.views.packing import opening, settled
 from tests.late import late_dump
@@ -363,6 +364,24 @@ def test_what_is_on_the_screen_is_sent_before_the_rest():
     for event in events.values():
         event.set()
     wait_for(widget, lambda: all(ready(widget)))
+
+
+def test_the_texts_of_a_log_are_made_once_and_beside_their_neighbours():
+    """A log's text is read when it is asked for, and most often made from that of the dump before it."""
+    made: list[int] = []
+
+    def make(index: int) -> Content:
+        made.append(index)
+        return Content(f"{index}\n" + "x = 1\n" * 10_000)
+
+    texts = ContentCache(make, size=lambda _: 10**6)
+    dumps = tuple(Dump(f"p{i}", 0, "mlir", texts, i) for i in range(300))
+    widget = views.show([Trace("t", dumps, (Step("mlir-opt", "--all"),))])
+    wait_for(widget, lambda: all(ready(widget)))
+    opened = {widget.left, widget.right}
+    rest = [index for index in made if index not in opened]
+    assert sorted(rest) == [i for i in range(300) if i not in opened]
+    assert sum(new == old + 1 for old, new in pairwise(rest)) > 280
 
 
 def test_what_a_notebook_keeps_is_the_view_as_it_is_and_no_larger_than_told(trace, monkeypatch):
