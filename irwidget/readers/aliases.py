@@ -113,7 +113,8 @@ def _free(name: str, taken: set[str]) -> str:
 
 def used(text: str) -> list[str]:
     """The names of aliases in a text, in the order in which they come first."""
-    return list(dict.fromkeys(filter(None, _USE.findall(text))))
+    lines = "\n".join(line for line in text.split("\n") if "#" in line or "!" in line)
+    return list(dict.fromkeys(filter(None, _USE.findall(lines))))
 
 
 def arranged(text: str) -> str:
