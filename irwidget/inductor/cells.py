@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Generator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,18 +29,33 @@ class Compiled:
 
 @contextlib.contextmanager
 def calls(note: Note) -> Generator[None]:
-    """While it lasts, what torch.compile gives runs eagerly, and its calls are noted."""
+    """While it lasts, what torch.compile gives runs eagerly, and its calls are noted.
+
+    Not those that such a call makes itself: Dynamo would trace through them. PyTorch's own operators of higher order
+    (`cond`, `flex_attention`), when they run eagerly, call torch.compile as well.
+    """
     import torch
 
     original = torch.compile
+    inside = ContextVar("inside", default=False)
+
+    def run(compiled: Compiled, call: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        if inside.get():
+            return call(*args, **kwargs)
+        note(compiled, args, kwargs)
+        before = inside.set(True)
+        try:
+            return call(*args, **kwargs)
+        finally:
+            inside.reset(before)
 
     def compile(model: Any = None, **options: Any) -> Any:
         if model is None:
             return lambda function: compile(function, **options)  # pyright: ignore[reportUnknownLambdaType]
         compiled = Compiled(model, options)
         if isinstance(model, torch.nn.Module):
-            return _noted_module(model, compiled, note)
-        return _noted(model, compiled, note)
+            return _noted_module(model, compiled, run)
+        return _noted(model, compiled, run)
 
     torch.compile = compile
     try:
@@ -48,16 +64,18 @@ def calls(note: Note) -> Generator[None]:
         torch.compile = original
 
 
-def _noted(function: Callable[..., Any], compiled: Compiled, note: Note) -> Callable[..., Any]:
+_Run = Callable[[Compiled, Callable[..., Any], tuple[Any, ...], Mapping[str, Any]], Any]
+
+
+def _noted(function: Callable[..., Any], compiled: Compiled, run: _Run) -> Callable[..., Any]:
     @functools.wraps(function)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        note(compiled, args, kwargs)
-        return function(*args, **kwargs)
+    def noted(*args: Any, **kwargs: Any) -> Any:
+        return run(compiled, function, args, kwargs)
 
-    return run
+    return noted
 
 
-def _noted_module(module: Any, compiled: Compiled, note: Note) -> Any:
+def _noted_module(module: Any, compiled: Compiled, run: _Run) -> Any:
     """The module itself in all but the call: torch.compile's has the same parameters, too."""
     import torch
 
@@ -67,8 +85,7 @@ def _noted_module(module: Any, compiled: Compiled, note: Note) -> Any:
             self._orig_mod = module
 
         def forward(self, *args: Any, **kwargs: Any) -> Any:
-            note(compiled, args, kwargs)
-            return self._orig_mod(*args, **kwargs)
+            return run(compiled, self._orig_mod, args, kwargs)
 
         def __getattr__(self, name: str) -> Any:
             return super().__getattr__(name) if name == "_orig_mod" else getattr(module, name)

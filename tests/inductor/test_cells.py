@@ -52,6 +52,31 @@ def test_what_the_cell_compiles_and_calls_is_lowered(shell, run):
     assert torch.compile is not shell.user_ns["original"]
 
 
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        ("torch.compile(lambda x: torch.cond(x.sum() > 0, torch.sin, torch.cos, (x,)))(x)", ["<lambda>"]),
+        (
+            "inner = torch.compile(torch.sin)\n@torch.compile\ndef outer(x):\n    return inner(x) + 1\nouter(x)",
+            ["outer"],
+        ),
+        (
+            "@torch.compile\ndef bad(x):\n    return torch.compile(torch.relu)(x)(1)\n"
+            "try:\n    bad(x)\nexcept TypeError:\n    torch.compile(torch.nn.Tanh())(x)",
+            ["bad", "Tanh"],
+        ),
+    ],
+    ids=["operator of higher order", "nested", "after an error"],
+)
+def test_what_a_compiled_function_compiles_is_its_own(shell, code, names):
+    """Dynamo traces through it; eagerly, torch.cond gives a wrapper of PyTorch's to torch.compile."""
+    shell.user_ns.pop("_lowering", None)
+    with redirect_stdout(io.StringIO()):
+        shell.run_cell(f"%%lower --to dynamo_fx --text\nimport torch\nx = torch.ones(4)\n{code}\n")
+    low = shell.user_ns["_lowering"]
+    assert list(low) == names if isinstance(low, dict) else [low.name] == names
+
+
 TRAINING = """\
 from IPython.terminal.interactiveshell import TerminalInteractiveShell
 
