@@ -28,6 +28,16 @@ Note = Callable[[Any, tuple[Any, ...], Mapping[str, Any]], None]
 """Told of an object that a cell calls, with its inputs."""
 
 
+def looks(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[object]:
+    """Of inputs what a compiler looks at: shapes, strides and dtypes of tensors, and what is no tensor."""
+    import torch
+
+    from irwidget.private_torch import pytree
+
+    leaves = pytree.tree_leaves((args, dict(kwargs)))
+    return [(v.shape, v.stride(), v.dtype) if isinstance(v, torch.Tensor) else v for v in leaves]
+
+
 def own_inputs(obj: Any) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
     """The inputs, by position and by name, that an exported program was made with; None for what has none."""
     exporting = sys.modules.get("torch.export")  # not imported for what is no model

@@ -64,16 +64,9 @@ def _watched(front_end: base.FrontEnd, source: str, note: base.Note) -> contextl
 
 def _note(pairs: list[Candidate], kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     """A kernel that is called again with inputs of the same shapes and types is the same to lower."""
-    import torch
-
-    from irwidget.private_torch import pytree
-
-    def looks(call: Call) -> list[object]:
-        leaves = pytree.tree_leaves((call.args, dict(call.kwargs)))
-        return [(v.shape, v.stride(), v.dtype) if isinstance(v, torch.Tensor) else v for v in leaves]
-
     call = Call(args, kwargs, told=True)
-    if not any(pair.model is kernel and looks(pair.calls[0]) == looks(call) for pair in pairs):
+    seen = (pair.calls[0] for pair in pairs if pair.model is kernel)
+    if base.looks(args, kwargs) not in (base.looks(one.args, one.kwargs) for one in seen):
         pairs.append(Candidate(kernel.name, kernel, (call,)))
 
 

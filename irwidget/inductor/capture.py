@@ -36,8 +36,8 @@ class CaptureRequest:
     obj: Any
     inputs: tuple[Any, ...]
     kwargs: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    again: Sequence[tuple[Any, ...]] = ()
-    """Inputs of further calls, for which it may be compiled again."""
+    again: Sequence[tuple[tuple[Any, ...], Mapping[str, Any]]] = ()
+    """Inputs of further calls, by position and by name, for which it may be compiled again."""
     arch: str | None = None
     """The GPU; None for the CPU."""
     mode: str | None = None
@@ -139,8 +139,8 @@ class _Capture:
                 recorder.say("dynamo")
                 compiled = torch.compile(asked.obj, **options)
                 returned = compiled(*asked.inputs, **asked.kwargs)
-                for inputs in asked.again:
-                    compiled(*inputs, **asked.kwargs)
+                for args, kwargs in asked.again:
+                    compiled(*args, **kwargs)
                 self._check_whole()
                 if self.execution is not None:
                     self.execution.judge(returned, asked.eager or (), each=asked.each)

@@ -9,7 +9,12 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from irwidget.frontends.base import Note
+from irwidget.frontends.base import Note, looks
+
+Inputs = tuple[tuple[Any, ...], Mapping[str, Any]]
+"""The inputs of a call, by position and by name."""
+MOST_CALLS = 8
+"""Calls of one object that are followed: Dynamo compiles no function more often, unless it is told to."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,6 +23,8 @@ class Compiled:
 
     obj: Any
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    calls: list[Inputs] = field(default_factory=list["Inputs"])
+    """Its calls whose inputs look different, the first ones of a cell: it may be compiled again for each."""
 
     @property
     def name(self) -> str:
@@ -42,7 +49,10 @@ def calls(note: Note) -> Generator[None]:
     def run(compiled: Compiled, call: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         if inside.get():
             return call(*args, **kwargs)
-        note(compiled, args, kwargs)
+        if not compiled.calls:
+            note(compiled, args, kwargs)
+        if len(compiled.calls) < MOST_CALLS and looks(args, kwargs) not in (looks(*one) for one in compiled.calls):
+            compiled.calls.append((args, kwargs))
         before = inside.set(True)
         try:
             return call(*args, **kwargs)

@@ -11,6 +11,7 @@ from irwidget import imports, private_torch
 from irwidget.errors import ExportError, ToolError, UsageError
 from irwidget.frontends.base import Given
 from irwidget.inductor import private
+from irwidget.inductor.cells import Compiled, Inputs
 from irwidget.inductor.data import DOES, PHASES, CapturedCompilation, InductorStage, Kernel, Phase
 from irwidget.inductor.options import TRITON, check_names, patches
 from irwidget.toolchain import budget, forked
@@ -46,7 +47,6 @@ def captured(given: Given, arch: str | None, execute: Literal["", "graphs", "cod
 
     from irwidget.inductor import capture
     from irwidget.inductor import settings as torch_settings
-    from irwidget.inductor.cells import Compiled
 
     capture.check_machine()
     if given.dynamic_shapes is not None:
@@ -93,12 +93,13 @@ def captured(given: Given, arch: str | None, execute: Literal["", "graphs", "cod
         raise ToolError(f"torch.compile ran out of memory on {given.called}", tool="torch.compile") from None
 
 
-def _further(again: Any, given: Given) -> tuple[tuple[Any, ...], ...]:
-    """The inputs of further calls, each as a tuple."""
+def _further(again: Any, given: Given) -> tuple[Inputs, ...]:
+    """The inputs of further calls: those that the user names, and those that the cell has made."""
     found = tuple(one if isinstance(one, tuple) else (one,) for one in again or ())
     for inputs in found:
         _check(given.obj if not hasattr(given.obj, "obj") else given.obj.obj, replace(given, inputs=inputs))
-    return found
+    made: Sequence[Inputs] = given.obj.calls[1:] if isinstance(given.obj, Compiled) else ()
+    return (*((inputs, given.kwargs) for inputs in found), *made)
 
 
 def _said(options: Mapping[str, Any]) -> dict[str, Any]:

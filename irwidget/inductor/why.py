@@ -70,6 +70,11 @@ class KernelLaunch:
     direction: Direction
 
 
+def _lines(ops: Sequence[InductorOp]) -> set[tuple[str, int]]:
+    """The user's lines that operations come from."""
+    return {(place.file, place.line) for op in ops for place in op.places}
+
+
 class Compilation:
     """What torch.compile did, to be asked. `captured` has all of it as data."""
 
@@ -181,6 +186,11 @@ class Compilation:
             return None
         if {graph for graph, _ in ones} & {graph for graph, _ in others}:
             reason, cures = "one is of the forward graph, the other of the backward graph", ("nothing",)
+        elif self.captured.recompilations and _lines(first) & _lines(second):
+            reason, cures = (
+                "they are of the same lines, compiled again for other inputs: no call runs both",
+                ("nothing",),
+            )
         else:
             reason = "they are in different graphs, and each is compiled alone"
             said = [f"{' '.join(one.reason.splitlines()[:1])} (line {one.place.line})" for one in self.captured.breaks

@@ -77,6 +77,22 @@ def test_what_a_compiled_function_compiles_is_its_own(shell, code, names):
     assert list(low) == names if isinstance(low, dict) else [low.name] == names
 
 
+def test_calls_of_one_function_are_one_lowering_that_says_what_is_compiled_again(run):
+    low = run(
+        "%%lower --to inductor_triton --text\nimport torch\n@torch.compile\ndef scaled(x, by=2):\n    return x.sin() * by\n"
+        "for n in (8, 8, 9, 10, 11):\n    scaled(torch.ones(n))\nscaled(torch.ones(8), by=3)\n"
+    )
+    (shape, number) = low.results["compilation"].captured.recompilations
+    assert (shape.function, shape.cause) == ("scaled", "dimension 0 of x was 8 and is 9")
+    assert "by" in number.cause
+    sizes = {kernel.source.text.count("xnumel = 8") for kernel in low.results["compilation"].captured.kernels}
+    assert sizes == {0, 1}, "once for 8, once for any size"
+    first, second, _ = low.results["compilation"].schedule()
+    said = str(low.results["compilation"].between(first.ops, second.ops))
+    assert "no call runs both" in said
+    assert "have one function call both" not in said
+
+
 TRAINING = """\
 from IPython.terminal.interactiveshell import TerminalInteractiveShell
 
