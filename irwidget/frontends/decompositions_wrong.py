@@ -18,6 +18,7 @@ from irwidget.frontends import (
     decompositions_masks,
     decompositions_pools,
     decompositions_signed,
+    decompositions_slices,
     decompositions_truths,
     decompositions_unsigned,
 )
@@ -455,7 +456,7 @@ _SIGNED = {
     "StableHLO": _both(
         *(_BEYOND, decompositions_pools.CEILED, {one: _MOVED[one] for one in _SEARCHES}),
         *(decompositions_truths.IN_STABLEHLO, decompositions_signed.IN_STABLEHLO, decompositions_folded.IN_ALL),
-        *(decompositions_floats.IN_STABLEHLO, decompositions_unsigned.IN_STABLEHLO),
+        *(decompositions_floats.IN_STABLEHLO, decompositions_unsigned.IN_STABLEHLO, decompositions_slices.IN_STABLEHLO),
         {
             aten.linalg_vector_norm.default: (_is_complex, _norm),
             aten.abs.default: (_any_of(is_byte, _is_complex), either(_abs, _size)),
