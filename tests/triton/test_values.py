@@ -280,6 +280,11 @@ plus_one[(1,)](x, y)
         ("torch.allclose(y, x + 1)", "not checked", "agrees with the cell's reference (line 12)"),
         ("torch.equal(y, x)", "differs", "the cell's own reference at line 12 says: equal says no"),
         ("torch.equal(x, x)", "not checked", "the cell compares nothing with what plus_one wrote"),
+        ("torch.testing.assert_close(y.cpu(), (x + 1).cpu())", "not checked", "agrees with the cell's reference"),
+        ("torch.equal(y.double()[3:9].clone(), x[3:9].double())", "differs", "line 12 says: equal says no"),
+        ("torch.equal(x.clone().copy_(y), x)", "differs", "line 12 says: equal says no"),
+        ("torch.equal(torch.cat([x, y]), torch.cat([x, x]))", "differs", "line 12 says: equal says no"),
+        ("torch.equal(torch.zeros_like(y), y * 0)", "not checked", "nothing with what plus_one wrote, or a copy of it"),
         ("None", "not checked", "the cell compares nothing with what plus_one wrote"),
     ],
 )
