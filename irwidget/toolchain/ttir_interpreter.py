@@ -15,8 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from irwidget.toolchain.triton_archs import Arch
 from irwidget.toolchain.ttir_assembly import assembly
 from irwidget.toolchain.ttir_combining import combining
+from irwidget.toolchain.ttir_float8 import to_float8
 from irwidget.toolchain.ttir_library import library_function
 from irwidget.toolchain.ttir_memory import Descriptor, Memory, Watch, in_memory
 from irwidget.toolchain.ttir_numbers import Poison, constant, elementwise, from_bits, rounded, to_bits
@@ -42,8 +44,10 @@ class Kernel:
     Raises NotImplementedError where it does what is not executed: assembly, a library's functions for a GPU.
     """
 
-    def __init__(self, ttir: str) -> None:
+    def __init__(self, ttir: str, arch: Arch) -> None:
         self.functions = functions(ttir)
+        self.arch = arch
+        """What it was compiled for."""
         self._made: dict[str, Procedure] = {}
         self.name = next(iter(self.functions))
         self.parameters = [kind for _, kind in self.functions[self.name].arguments]
@@ -226,7 +230,12 @@ class _Compiled:
 
     def _compute(self, op: Operation) -> Callable[..., Any]:
         kernel = self._kernel
-        for found in (elementwise(op, kernel.poison), on_tensors(op, kernel.poison), in_memory(op, kernel.memory)):
+        for found in (
+            to_float8(op, kernel.arch, kernel.poison),
+            elementwise(op, kernel.poison),
+            on_tensors(op, kernel.poison),
+            in_memory(op, kernel.memory),
+        ):
             if found is not None:
                 return found
         match op.name:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from irwidget.frontends.triton.reached import Reached
+from irwidget.toolchain.triton_archs import Arch
 from irwidget.toolchain.ttir_interpreter import Kernel
 from irwidget.toolchain.ttir_numbers import Poison
 
@@ -22,6 +23,8 @@ class Program:
     signature: Mapping[str, Any]
     """Triton's types of its arguments, by name; `constexpr` for constants."""
     ttir: str = field(repr=False)
+    arch: Arch
+    """What it was compiled for."""
 
     def run(self, arguments: Sequence[Any], keywords: Mapping[str, Any], grid: Sequence[int], reached: Reached) -> None:
         """Execute a launch on the values of its tensors, in this process, which it may crash.
@@ -36,7 +39,7 @@ class Program:
         bound.apply_defaults()
         values = [one for name, kind in self.signature.items() for one in _passed(kind, bound.arguments[name])]
         before, poison = reached.values(), Poison()
-        kernel = _executable(self.ttir)
+        kernel = _executable(self.ttir, self.arch)
         kernel.run(values, grid, reached, poison)
         if poison.met:
             after = reached.values()
@@ -49,8 +52,8 @@ class Program:
 
 
 @functools.lru_cache(32)
-def _executable(ttir: str) -> Kernel:
-    return Kernel(ttir)
+def _executable(ttir: str, arch: Arch) -> Kernel:
+    return Kernel(ttir, arch)
 
 
 def _passed(kind: Any, value: Any) -> Iterator[Any]:
