@@ -34,7 +34,7 @@ from irwidget.toolchain.ttir_program import (
     needed,
     only_reduced,
 )
-from irwidget.toolchain.ttir_steps import Places, Procedure, Region, RunnableBlock, Step, decided
+from irwidget.toolchain.ttir_steps import Places, Procedure, Refused, Region, RunnableBlock, Step, decided
 from irwidget.toolchain.ttir_tensors import on_tensors
 
 
@@ -155,8 +155,9 @@ class _Compiled:
                     one.ends = self._branch(op, by_name)
                 elif op.name.endswith((".return", ".yield", ".condition")):
                     one.ends = self._ending(op)
-                elif (step := self._step(op)) is not None:
+                elif (step := self._placed(op)) is not None:
                     one.steps.append(step)
+                    one.lines.append(op.line)
         return made
 
     def _ending(self, op: Operation) -> Callable[[Places], Any]:
@@ -175,6 +176,15 @@ class _Compiled:
             return block
 
         return branch
+
+    def _placed(self, op: Operation) -> Step | None:
+        """As `_step`. Raises Refused."""
+        try:
+            return self._step(op)
+        except Refused:
+            raise
+        except NotImplementedError as error:
+            raise Refused(error, op.line) from None
 
     def _step(self, op: Operation) -> Step | None:
         """What executes an operation; None for one that needs nothing done."""

@@ -17,6 +17,14 @@ class NotAtOnce(Exception):
     """A function of single elements decides by one, so that many cannot be computed at once."""
 
 
+class Refused(NotImplementedError):
+    """An operation that is not executed, in words, with its line in the text."""
+
+    def __init__(self, error: NotImplementedError, line: int) -> None:
+        super().__init__(str(error))
+        self.line = line
+
+
 @dataclass
 class Region:
     """Blocks that can run."""
@@ -24,11 +32,16 @@ class Region:
     blocks: list[RunnableBlock] = field(default_factory=list["RunnableBlock"])
 
     def run(self, places: Places) -> tuple[str, list[Any]]:
-        """The name of the operation that ends it, and its operands."""
-        block = self.blocks[0]
+        """The name of the operation that ends it, and its operands. Raises Refused."""
+        block, step = self.blocks[0], None
         while True:
-            for step in block.steps:
-                step(places)
+            try:
+                for step in block.steps:
+                    step(places)
+            except Refused:
+                raise
+            except NotImplementedError as error:
+                raise Refused(error, block.lines[block.steps.index(step)] if step else 0) from None
             following = block.ends(places)
             if isinstance(following, tuple):
                 return following
@@ -39,6 +52,8 @@ class Region:
 class RunnableBlock:
     arguments: list[int]
     steps: list[Step] = field(default_factory=list[Step])
+    lines: list[int] = field(default_factory=list[int])
+    """That of each step in the text."""
     ends: Callable[[Places], Any] = lambda _: ("", [])
 
 

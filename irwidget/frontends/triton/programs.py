@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from irwidget.frontends.triton.reached import Reached
+from irwidget.toolchain import locations
 from irwidget.toolchain.triton_archs import Arch
 from irwidget.toolchain.ttir_interpreter import Kernel
 from irwidget.toolchain.ttir_numbers import Poison
+from irwidget.toolchain.ttir_steps import Refused
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,13 @@ class Program:
         )
         bound.apply_defaults()
         values = [one for name, kind in self.signature.items() for one in _passed(kind, bound.arguments[name])]
+        try:
+            self._run(values, grid, reached)
+        except Refused as error:
+            place = locations.strip(self.ttir)[1][error.line]
+            raise NotImplementedError(f"{error} (at {place})" if place else str(error)) from None
+
+    def _run(self, values: Sequence[Any], grid: Sequence[int], reached: Reached) -> None:
         before, poison = reached.values(), Poison()
         kernel = _executable(self.ttir, self.arch)
         kernel.run(values, grid, reached, poison)
