@@ -286,7 +286,7 @@ class _Compiled:
         kind, without_sign = op.types[0], op.text == "unsigned"
 
         def loop(places: Places) -> None:
-            begin, end, step = (int(places[one]) for one in (low, high, by))
+            begin, end, step = (decided(places[one]) for one in (low, high, by))
             if without_sign:
                 begin, end, step = (one % (1 << kind.bits) for one in (begin, end, step))
             if step <= 0:

@@ -14,7 +14,12 @@ Step = Callable[[Places], object]
 
 
 class NotAtOnce(Exception):
-    """A function of single elements decides by one, so that many cannot be computed at once."""
+    """A function of single elements decides by them, so that not all can be computed at once."""
+
+    def __init__(self, apart: Any) -> None:
+        super().__init__()
+        self.apart = apart
+        """True for those that go one way, false for the others; there are both."""
 
 
 class Refused(NotImplementedError):
@@ -73,8 +78,12 @@ class Procedure:
         return self.body.run(places)[1]
 
 
-def decided(condition: Any) -> bool:
-    """A condition as Python has it. Raises NotAtOnce for those of many elements."""
-    if np.ndim(condition):
-        raise NotAtOnce
-    return bool(condition)
+def decided(value: Any) -> Any:
+    """What a region decides by, as Python has it. Raises NotAtOnce where elements have different ones."""
+    if not np.ndim(value):
+        return value.item()
+    first = value.reshape(-1)[0]
+    same = value == first
+    if not same.all():
+        raise NotAtOnce(same)
+    return first.item()
