@@ -359,14 +359,6 @@ def vendor_libraries() -> list[tuple[Any, str]]:
     return [(module, name) for module, name in found if module is not None]
 
 
-# --- memory of this process -----------------------------------------------------------------------
-
-
-def interpreter_memory() -> Any:
-    """What accesses memory by addresses: `load(pointers, mask, other, dtype)`, `store(pointers, values, mask)`."""
-    return libtriton("interpreter")
-
-
 # --- drivers ------------------------------------------------------------------------------
 
 ACTIVE_DRIVER = "_active"

@@ -67,7 +67,8 @@ def _statements(text: str) -> Iterator[tuple[str, str, str, list[str]]]:
             continue
         match = _STATEMENT.fullmatch(line)
         if match is None or match[3].endswith(":"):
-            raise NotImplementedError(f"inline assembly is not executed: {line.split()[0]}")
+            what = f"the label {line.split()[0]}" if re.match(r"\w+:", line) else line.split()[0]
+            raise NotImplementedError(f"inline assembly is not executed: {what}")
         operands = [found.strip() for found in _OPERANDS.findall(match[4]) if found.strip()]
         yield match[1], match[2] or "", match[3], operands
 
@@ -115,6 +116,8 @@ def _execute(
     plain, *how = name.split(".")
     if plain in _WITHOUT_EFFECT and "red" not in how:
         return
+    if any(one.startswith("[") for one in operands):
+        raise NotImplementedError(f"inline assembly is not executed: {name} reaches memory")
     if plain == "mov":
         made = _moved(registers, calls, how[-1], operands)
     else:

@@ -44,12 +44,26 @@ def _combine(region: Region) -> _Combine:
             shape = np.broadcast_shapes(*(value.shape for value in given))
         try:
             return [one if one.shape == shape else np.broadcast_to(one, shape) for one in at_once(places, given)]
-        except NotAtOnce:
+        except NotAtOnce as error:
             if whole:
                 raise
-            wide = [np.broadcast_to(value, shape) for value in given]
-            each = [at_once(places, [np.asarray(value[one]) for value in wide]) for one in np.ndindex(shape)]
-            return [np.array(values).reshape(shape) for values in zip(*each, strict=True)]
+            flat = [np.broadcast_to(value, shape).reshape(-1) for value in given]
+            return [one.reshape(shape) for one in apart(places, flat, np.broadcast_to(error.apart, shape).reshape(-1))]
+
+    def apart(places: Places, given: Sequence[Any], first: Any) -> list[Any]:
+        """By groups of elements for which the function goes the same way."""
+        left, made = [np.flatnonzero(~first), np.flatnonzero(first)], list[Any]()
+        while left:
+            chosen = left.pop()
+            try:
+                values = at_once(places, [value[chosen] for value in given])
+            except NotAtOnce as error:
+                left += [chosen[~error.apart], chosen[error.apart]]
+                continue
+            made = made or [np.empty(first.shape, one.dtype) for one in values]
+            for target, one in zip(made, values, strict=True):
+                target[chosen] = one
+        return made
 
     return combine
 

@@ -15,8 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from irwidget.toolchain.triton_archs import Arch
 from irwidget.toolchain.ttir_assembly import assembly
 from irwidget.toolchain.ttir_combining import combining
+from irwidget.toolchain.ttir_float8 import to_float8
 from irwidget.toolchain.ttir_library import library_function
 from irwidget.toolchain.ttir_memory import Descriptor, Memory, Watch, in_memory
 from irwidget.toolchain.ttir_numbers import Poison, constant, elementwise, from_bits, rounded, to_bits
@@ -32,7 +34,7 @@ from irwidget.toolchain.ttir_program import (
     needed,
     only_reduced,
 )
-from irwidget.toolchain.ttir_steps import Places, Procedure, Region, RunnableBlock, Step, decided
+from irwidget.toolchain.ttir_steps import Places, Procedure, Refused, Region, RunnableBlock, Step, decided
 from irwidget.toolchain.ttir_tensors import on_tensors
 
 
@@ -42,8 +44,10 @@ class Kernel:
     Raises NotImplementedError where it does what is not executed: assembly, a library's functions for a GPU.
     """
 
-    def __init__(self, ttir: str) -> None:
+    def __init__(self, ttir: str, arch: Arch) -> None:
         self.functions = functions(ttir)
+        self.arch = arch
+        """What it was compiled for."""
         self._made: dict[str, Procedure] = {}
         self.name = next(iter(self.functions))
         self.parameters = [kind for _, kind in self.functions[self.name].arguments]
@@ -151,8 +155,9 @@ class _Compiled:
                     one.ends = self._branch(op, by_name)
                 elif op.name.endswith((".return", ".yield", ".condition")):
                     one.ends = self._ending(op)
-                elif (step := self._step(op)) is not None:
+                elif (step := self._placed(op)) is not None:
                     one.steps.append(step)
+                    one.lines.append(op.line)
         return made
 
     def _ending(self, op: Operation) -> Callable[[Places], Any]:
@@ -171,6 +176,15 @@ class _Compiled:
             return block
 
         return branch
+
+    def _placed(self, op: Operation) -> Step | None:
+        """As `_step`. Raises Refused."""
+        try:
+            return self._step(op)
+        except Refused:
+            raise
+        except NotImplementedError as error:
+            raise Refused(error, op.line) from None
 
     def _step(self, op: Operation) -> Step | None:
         """What executes an operation; None for one that needs nothing done."""
@@ -226,7 +240,12 @@ class _Compiled:
 
     def _compute(self, op: Operation) -> Callable[..., Any]:
         kernel = self._kernel
-        for found in (elementwise(op, kernel.poison), on_tensors(op, kernel.poison), in_memory(op, kernel.memory)):
+        for found in (
+            to_float8(op, kernel.arch, kernel.poison),
+            elementwise(op, kernel.poison),
+            on_tensors(op, kernel.poison),
+            in_memory(op, kernel.memory),
+        ):
             if found is not None:
                 return found
         match op.name:
@@ -267,7 +286,7 @@ class _Compiled:
         kind, without_sign = op.types[0], op.text == "unsigned"
 
         def loop(places: Places) -> None:
-            begin, end, step = (int(places[one]) for one in (low, high, by))
+            begin, end, step = (decided(places[one]) for one in (low, high, by))
             if without_sign:
                 begin, end, step = (one % (1 << kind.bits) for one in (begin, end, step))
             if step <= 0:

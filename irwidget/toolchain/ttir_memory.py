@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +10,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from irwidget.toolchain import triton_private
 from irwidget.toolchain.ttir_numbers import from_bits, rounded, to_bits, unsigned
 from irwidget.toolchain.ttir_program import NotRead, Operation, Type
 
@@ -52,12 +52,37 @@ class Descriptor:
         return addresses.astype(np.uint64), np.broadcast_to(inside, addresses.shape)
 
 
+_FIRST = np.uint64(4096)
+"""An address before all that can be accessed."""
+
+
+_NOWHERE = "it reaches an address that no process has"
+
+
+class _Process:
+    """The memory of this process as NumPy takes it for an array: an element may begin at any address."""
+
+    def __init__(self, dtype: np.dtype[np.generic]) -> None:
+        self.__array_interface__ = {
+            "version": 3,
+            "typestr": dtype.str,
+            "data": (int(_FIRST), False),
+            "shape": (1 << 59,),  # more addresses than a process has
+            "strides": (1,),
+        }
+
+
+@functools.cache
+def _process(dtype: np.dtype[np.generic]) -> Any:
+    """The elements at all addresses, the first one at `_FIRST`."""
+    return np.asarray(_Process(dtype))
+
+
 class Memory:
     """The memory of this process, with a watch in front."""
 
     def __init__(self, watch: Watch | None) -> None:
         self._watch = watch
-        self._native = triton_private.interpreter_memory()
         self.compared = 0
         """How many look whether what is written was there before."""
         self.changes = 0
@@ -115,15 +140,21 @@ class Memory:
         pointers = np.asarray(pointers)
         return pointers, ... if mask is None or mask.all() else np.broadcast_to(mask, pointers.shape)
 
-    def _read(self, flat: Any, kind: Type) -> Any:
-        everywhere = np.ones(flat.shape, dtype=bool)
-        return self._native.load(flat, everywhere, np.zeros(flat.shape, dtype=kind.bits_dtype), kind.bits_dtype)
+    @staticmethod
+    def _read(flat: Any, kind: Type) -> Any:
+        try:
+            return _process(kind.bits_dtype)[(flat - _FIRST).view(np.int64)]
+        except IndexError:
+            raise NotImplementedError(_NOWHERE) from None
 
     def _write(self, flat: Any, values: Any, kind: Type) -> None:
-        bits = np.ascontiguousarray(to_bits(np.asarray(values).astype(kind.dtype), kind))
+        bits = to_bits(np.asarray(values).astype(kind.dtype), kind)
         if self.compared:
             self.changes += not np.array_equal(to_bits(from_bits(self._read(flat, kind), kind), kind), bits)
-        self._native.store(np.ascontiguousarray(flat), bits, np.ones(flat.shape, dtype=bool))
+        try:
+            _process(kind.bits_dtype)[(flat - _FIRST).view(np.int64)] = bits
+        except IndexError:
+            raise NotImplementedError(_NOWHERE) from None
 
 
 _CHANGES: dict[str, Function] = {

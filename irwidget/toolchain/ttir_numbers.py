@@ -142,7 +142,7 @@ def _eight(values: Any, kind: Type) -> Any:
     return given.to(to).view(torch.uint8).numpy()
 
 
-def _towards_zero(values: Any, kind: Type) -> Any:
+def towards_zero(values: Any, kind: Type) -> Any:
     """Elements of a type that are not further from zero."""
     wide = np.asarray(values, dtype=np.float64)
     near = rounded(values, kind)
@@ -384,7 +384,7 @@ def _converting(op: Operation, name: str, poison: Poison) -> Function | None:
         return _to_integer(poison, kind, name == "fptoui")
     if name in ("extf", "truncf", "fp_to_fp"):
         if "rtz" in op.text.partition(":")[0]:
-            return lambda x: _towards_zero(x, kind)
+            return lambda x: towards_zero(x, kind)
         return lambda x: rounded(x, kind)
     if name == "bitcast" and op.types[0] != kind:
         before = op.types[0]

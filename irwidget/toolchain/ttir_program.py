@@ -77,6 +77,8 @@ class Operation:
     """The types of the results."""
     text: str
     """What stands behind the name: operands, attributes, predicates, types."""
+    line: int
+    """Which one of the text, without those of locations, from 0."""
     regions: list[list[Block]] = field(default_factory=list["list[Block]"])
     places: list[tuple[str, list[str]]] = field(default_factory=list["tuple[str, list[str]]"])
     """Of a branch: the blocks that it goes to, with their arguments."""
@@ -211,7 +213,8 @@ def _split_shape(text: str) -> tuple[tuple[int, ...], str]:
 
 class _Reader:
     def __init__(self, ttir: str) -> None:
-        self._lines = [line.strip() for line in _PLACE.sub("", ttir).splitlines()]
+        lines = _PLACE.sub("", ttir).splitlines()
+        self._lines = [line.strip() for line in lines if not line.startswith("#loc")]
         self._at = 0
         self._types: dict[str, Type] = {}
 
@@ -259,7 +262,7 @@ class _Reader:
         if match is None:
             raise NotRead(f"{line[:80]} is not understood")
         results, name, rest = result_names(match[1] or ""), match[2], match[3]
-        made = Operation(name, [], [], results, [], rest)
+        made = Operation(name, [], [], results, [], rest, self._at - 1)
         if name == "scf.for":
             return self._loop(made, rest)
         if name == "scf.while":

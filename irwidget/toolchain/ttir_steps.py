@@ -14,7 +14,20 @@ Step = Callable[[Places], object]
 
 
 class NotAtOnce(Exception):
-    """A function of single elements decides by one, so that many cannot be computed at once."""
+    """A function of single elements decides by them, so that not all can be computed at once."""
+
+    def __init__(self, apart: Any) -> None:
+        super().__init__()
+        self.apart = apart
+        """True for those that go one way, false for the others; there are both."""
+
+
+class Refused(NotImplementedError):
+    """An operation that is not executed, in words, with its line in the text."""
+
+    def __init__(self, error: NotImplementedError, line: int) -> None:
+        super().__init__(str(error))
+        self.line = line
 
 
 @dataclass
@@ -24,11 +37,16 @@ class Region:
     blocks: list[RunnableBlock] = field(default_factory=list["RunnableBlock"])
 
     def run(self, places: Places) -> tuple[str, list[Any]]:
-        """The name of the operation that ends it, and its operands."""
-        block = self.blocks[0]
+        """The name of the operation that ends it, and its operands. Raises Refused."""
+        block, step = self.blocks[0], None
         while True:
-            for step in block.steps:
-                step(places)
+            try:
+                for step in block.steps:
+                    step(places)
+            except Refused:
+                raise
+            except NotImplementedError as error:
+                raise Refused(error, block.lines[block.steps.index(step)] if step else 0) from None
             following = block.ends(places)
             if isinstance(following, tuple):
                 return following
@@ -39,6 +57,8 @@ class Region:
 class RunnableBlock:
     arguments: list[int]
     steps: list[Step] = field(default_factory=list[Step])
+    lines: list[int] = field(default_factory=list[int])
+    """That of each step in the text."""
     ends: Callable[[Places], Any] = lambda _: ("", [])
 
 
@@ -58,8 +78,12 @@ class Procedure:
         return self.body.run(places)[1]
 
 
-def decided(condition: Any) -> bool:
-    """A condition as Python has it. Raises NotAtOnce for those of many elements."""
-    if np.ndim(condition):
-        raise NotAtOnce
-    return bool(condition)
+def decided(value: Any) -> Any:
+    """What a region decides by, as Python has it. Raises NotAtOnce where elements have different ones."""
+    if not np.ndim(value):
+        return value.item()
+    first = value.reshape(-1)[0]
+    same = value == first
+    if not same.all():
+        raise NotAtOnce(same)
+    return first.item()

@@ -1,5 +1,7 @@
 """Inline assembly of executed launches: PTX, computed as its manual defines it."""
 
+import inspect
+
 import numpy as np
 import pytest
 import torch
@@ -226,20 +228,23 @@ def test_what_is_not_set_has_no_value(asm):
     ("asm", "said"),
     [
         ("mov.u32 $0, %smid;", "reads %smid"),
-        ("ld.global.b32 $0, [$1];", "[$1]"),
+        ("ld.global.b32 $0, [$1];", "ld.global.b32 reaches memory"),
+        ("st.shared.b32 [$1+4], $2; mov.b32 $0, $1;", "st.shared.b32 reaches memory"),
         ("shf.l.wrap.b32 $0, $1, $2, 3;", "shf.l.wrap.b32"),
         ("add.cc.u32 $0, $1, $2;", "add.cc.u32"),
-        ("bra done; done: mov.b32 $0, $1;", "done:"),
+        ("bra done; done: mov.b32 $0, $1;", "the label done:"),
         ("add.rz.f32 $0, $1, $2;", "add.rz.f32"),
     ],
 )
-def test_what_is_not_executed_is_named(asm, said):
+def test_what_is_not_executed_is_named_with_its_line(asm, said):
     x = torch.zeros(8, dtype=torch.int32)
     with frontend.recording("sm_90", values=True) as launches:
         by_assembly[(1,)](x.to("cuda"), x.to("cuda"), x.to("cuda"), ASM=asm, HOW="=r,r,r", PACK=1, N=8)
     (note,) = launches.diagnostics
-    assert "inline assembly is not executed" in note.message
-    assert said in note.message
+    lines, first = inspect.getsourcelines(by_assembly.fn)
+    (at,) = (first + number for number, line in enumerate(lines) if "inline_asm_elementwise" in line)
+    assert note.message.startswith("the cell was run up to here: by_assembly is not executed: inline assembly is not ")
+    assert f"{said} (at {__file__}:{at}:" in note.message
 
 
 def test_floats_of_8_bits_are_made_and_read_by_their_instructions():

@@ -10,7 +10,6 @@ import inspect
 import types
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 import triton
@@ -206,15 +205,6 @@ def test_functions_that_triton_compiles_are_told_apart():
     assert private.expression(tl.constexpr(3)) == ("constexpr", 3)
     assert private.expression(3) is None
     assert add_kernel.src.startswith("def add_kernel(")
-
-
-def test_memory_is_reached_by_addresses():
-    memory, x = private.interpreter_memory(), torch.arange(4, dtype=torch.int32)
-    where = np.array([x.data_ptr() + 4, x.data_ptr()], dtype=np.uint64)
-    memory.store(where, np.array([9, 8], dtype=np.uint32), np.array([True, False]))
-    got = memory.load(where, np.array([True, True]), np.zeros(2, dtype=np.uint32), np.dtype(np.uint32))
-    assert got.tolist() == [9, 0]
-    assert x.tolist() == [0, 9, 2, 3]
 
 
 def test_libraries_of_vendors_can_be_replaced():

@@ -273,7 +273,7 @@ def _empty(n):
         (lambda: torch.rand(4, generator=torch.Generator("cuda")).sum().item(), "rand takes a Generator"),
         (
             lambda: (torch.zeros(4, device="cuda").to(torch.float8_e5m2) * 2).float().tolist(),
-            "mul has no values: NotImpl",
+            'mul has no values: "mul_cpu',
         ),
     ],
 )
@@ -390,17 +390,17 @@ def cast(x, out):
     tl.store(out + o, tl.load(x + o, mask=o < 60, other=0.0).to(out.dtype.element_ty))
 
 
-@pytest.mark.parametrize("kind", [torch.float8_e5m2, torch.float8_e4m3fn])
-def test_floats_of_8_bits_are_rounded_where_all_gpus_agree(kind):
+@pytest.mark.parametrize(("kind", "most"), [(torch.float8_e5m2, 57344.0), (torch.float8_e4m3fn, 448.0)])
+def test_floats_of_8_bits_are_rounded(kind, most):
     def cell(scale):
         x, narrow, wide = torch.randn(64, device="cuda") * scale, torch.empty(64, dtype=kind, device="cuda"), _empty(64)
         cast[(1,)](x, narrow)
         cast[(1,)](narrow, wide)
-        assert wide[:60].tolist() == x[:60].to(kind).float().tolist()
+        assert wide[:60].tolist() == x[:60].clamp(-most, most).to(kind).float().tolist()
         assert wide[60:].tolist() == [0.0] * 4
 
-    assert len(frontend.capture(lambda: cell(1), CAN_READ)) == 2
-    assert "differs from GPU to GPU" in refused(lambda: cell(1e9))
+    for scale in (1, 1e9):
+        assert len(frontend.capture(lambda scale=scale: cell(scale), CAN_READ)) == 2
 
 
 @pytest.mark.parametrize("values", [False, True])

@@ -93,7 +93,9 @@ class _TritonKernel(KernelBegun):
         compared = getattr(self.given.obj, "compared", None)
         executed = f"{target.name} is not executed"
         if not compared:
-            return not_checked(f"{executed}, and the cell compares nothing with what {trace.name} wrote")
+            return not_checked(
+                f"{executed}, and the cell compares nothing with what {trace.name} wrote, or a copy of it"
+            )
         if doubt := next((one.doubt for one in compared if one.doubt), ""):
             return not_checked(f"{executed}, and {doubt}")
         wrong = next((one for one in compared if not one.equal), None)

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from irwidget.frontends.triton.failures import NotExecuted
+from irwidget.frontends.triton.failures import NotExecuted, reason
 from irwidget.frontends.triton.memory import Memories, Memory
 from irwidget.frontends.triton.programs import Program
 from irwidget.frontends.triton.reached import Reached
@@ -88,7 +88,7 @@ def execute(
         except MemoryError:
             raise NotExecuted(f"{name} was not executed: the CPU ran out of memory{where}") from None
         except Exception as error:
-            raise NotExecuted(f"{name} is not executed: {_reason(error)}{where}") from error
+            raise NotExecuted(f"{name} is not executed: {reason(error)}{where}") from error
         for address, data in ran.written.items():
             _flat(storages[address].storage).copy_(_from_bytes(data))
         for address, data in ran.masks.items():
@@ -118,12 +118,6 @@ def _flat(storage: torch.UntypedStorage) -> torch.Tensor:
 
 def _bytes(storage: torch.UntypedStorage) -> bytes:
     return _flat(storage).numpy().tobytes()
-
-
-def _reason(error: BaseException) -> str:
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return f"{type(error).__name__}: {error}".strip().partition("\n")[0]
 
 
 def _storages(values: Sequence[Any], memories: Memories) -> dict[int, _Reachable]:

@@ -19,6 +19,14 @@ class NotExecuted(UnsupportedError):
     """A launch that the CPU cannot execute: what comes after it in the cell has no values to go by."""
 
 
+def reason(error: BaseException) -> str:
+    """What an error began with, in a line: its class is named where its words are not ours."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    said = str(error) if isinstance(error, NotImplementedError) else f"{type(error).__name__}: {error}"
+    return said.strip().partition("\n")[0]
+
+
 _NO_VALUES = ("DataDependentOutputException", "DynamicOutputShapeException", "GuardOnDataDependentSymNode")
 _NO_DATA_METHODS = (
     ".numpy() is not supported for tensor subclasses",

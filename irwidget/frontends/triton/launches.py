@@ -92,7 +92,7 @@ class Launches(list[Launch]):
         began = time.monotonic()
         special, source = launch.compiled()
         written = execute(
-            Program(kernel, special.signature, str(source.data)),
+            Program(kernel, special.signature, str(source.data), self.arch),
             args,
             kwargs,
             self._grid or (),
@@ -238,7 +238,7 @@ class Launches(list[Launch]):
         """Note what was launched last where host code may read what it writes."""
         if captured.hash in self._refused:
             problem = f"{kernel.__name__}, which the Triton here does not compile, may have written it"
-            unread, tape = Program(kernel, {}, ""), fake_mode().reader.tape
+            unread, tape = Program(kernel, {}, "", self.arch), fake_mode().reader.tape
             tape.launch(unread, args, kwargs, self._grid, calling_line(), None, problem, by_address=True)
             return
         special, source = captured.launch.compiled()
@@ -252,7 +252,7 @@ class Launches(list[Launch]):
             problem = "a launch that a benchmark measures, which is not executed, may have written it"
         by_address = reaches_anything(ttir) or any(map(is_address, (*args, *kwargs.values())))
         through = None if special.gluon else written(ttir)
-        program = Program(kernel, special.signature, ttir)
+        program = Program(kernel, special.signature, ttir, self.arch)
         fake_mode().reader.tape.launch(
             program, args, kwargs, self._grid, calling_line(), through, problem, by_address=by_address
         )

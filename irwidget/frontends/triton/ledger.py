@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -18,6 +18,10 @@ OVERWRITING = frozenset(
     "copy_ zero_ fill_ uniform_ normal_ bernoulli_ random_ exponential_ geometric_ cauchy_ log_normal_".split()
 )
 """Operators that write all of their first argument without reading it."""
+COPYING = frozenset(
+    "clone _to_copy copy_ index index_select gather masked_select cat stack repeat flip roll constant_pad_nd".split()
+)
+"""Operators that give elements of their first argument, of another type perhaps; `copy_` those of its second one."""
 GPU, HOST = "cuda", "cpu"
 
 
@@ -29,11 +33,17 @@ class Ledger(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self.memories = Memories()
+        self.copied: Callable[[torch.Tensor, torch.Tensor], None] = lambda source, target: None
+        """Is told of each tensor that elements of another one are copied to."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         made = rounded_once(func, args, kwargs or {})
         with DisableTorchFunction():
             self._note(func, args, kwargs or {}, made)
+            if (name := _name(func)) in COPYING:
+                for source in _plain(args[name == "copy_"]):
+                    for target in _plain(made):
+                        self.copied(source, target)
         return made
 
     def _note(self, func: Any, args: Any, kwargs: Any, made: Any) -> None:

@@ -10,8 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from irwidget.frontends.triton.reached import Reached
+from irwidget.toolchain import locations
+from irwidget.toolchain.triton_archs import Arch
 from irwidget.toolchain.ttir_interpreter import Kernel
 from irwidget.toolchain.ttir_numbers import Poison
+from irwidget.toolchain.ttir_steps import Refused
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,8 @@ class Program:
     signature: Mapping[str, Any]
     """Triton's types of its arguments, by name; `constexpr` for constants."""
     ttir: str = field(repr=False)
+    arch: Arch
+    """What it was compiled for."""
 
     def run(self, arguments: Sequence[Any], keywords: Mapping[str, Any], grid: Sequence[int], reached: Reached) -> None:
         """Execute a launch on the values of its tensors, in this process, which it may crash.
@@ -35,8 +40,15 @@ class Program:
         )
         bound.apply_defaults()
         values = [one for name, kind in self.signature.items() for one in _passed(kind, bound.arguments[name])]
+        try:
+            self._run(values, grid, reached)
+        except Refused as error:
+            place = locations.strip(self.ttir)[1][error.line]
+            raise NotImplementedError(f"{error} (at {place})" if place else str(error)) from None
+
+    def _run(self, values: Sequence[Any], grid: Sequence[int], reached: Reached) -> None:
         before, poison = reached.values(), Poison()
-        kernel = _executable(self.ttir)
+        kernel = _executable(self.ttir, self.arch)
         kernel.run(values, grid, reached, poison)
         if poison.met:
             after = reached.values()
@@ -49,8 +61,8 @@ class Program:
 
 
 @functools.lru_cache(32)
-def _executable(ttir: str) -> Kernel:
-    return Kernel(ttir)
+def _executable(ttir: str, arch: Arch) -> Kernel:
+    return Kernel(ttir, arch)
 
 
 def _passed(kind: Any, value: Any) -> Iterator[Any]:

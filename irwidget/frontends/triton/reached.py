@@ -106,9 +106,12 @@ class Reached:
         if not self.memories:
             self.doubt(f"{self.name} reaches outside of its tensors")
             return
+        first, last = np.searchsorted(self.starts, [flat.min(), high := flat.max()], side="right") - 1
+        if first == last >= 0 and high - self.starts[first] + width <= self.memories[first].nbytes:
+            yield int(first), (flat - self.starts[first]).view(np.int64)
+            return
         found = np.searchsorted(self.starts, flat, side="right").astype(np.int64) - 1
-        first = found[0]
-        for number in [first] if (found == first).all() else np.unique(found):
+        for number in np.unique(found):
             offsets = (flat[found == number] - self.starts[number]).astype(np.int64)
             inside = (offsets + width <= self.memories[number].nbytes) & (number >= 0)
             if not inside.all():

@@ -11,6 +11,7 @@ import torch
 from irwidget import private_torch
 from irwidget.frontends.triton import failures
 from irwidget.frontends.triton.launch import LaunchComparison
+from irwidget.frontends.triton.ledger import LEDGER
 from irwidget.frontends.triton.scopes import as_it_is, replaced
 from irwidget.frontends.triton.stand_ins import tensors
 from irwidget.toolchain import triton_private
@@ -51,17 +52,30 @@ def left_out(tell: Callable[[str], None], place: Callable[[], Location | None]) 
         yield
 
 
+_Compared = list[LaunchComparison]
+
+
 class References:
-    """Notes the comparisons of a cell beside the launches whose results they look at."""
+    """Notes the comparisons of a cell beside the launches whose results, or copies of them, they look at."""
 
     def __init__(self) -> None:
-        self._written: dict[int, tuple[torch.UntypedStorage, list[LaunchComparison]]] = {}
+        self._written: dict[int, tuple[private_torch.StorageWeakRef, list[_Compared]]] = {}
+        """By what torch knows a storage by, which is no other's as long as there is a reference, a weak one too."""
         self._doubt = ""
 
-    def wrote(self, compared: list[LaunchComparison], storages: Sequence[torch.UntypedStorage]) -> None:
+    def wrote(self, compared: _Compared, storages: Sequence[torch.UntypedStorage]) -> None:
         """A launch has written these; comparisons with them go to its list. The last that wrote is what is compared."""
         for storage in storages:
-            self._written[storage.data_ptr()] = storage, compared  # held, so that no other tensor has its address
+            held = private_torch.StorageWeakRef(storage)
+            self._written[held.cdata] = held, [compared]
+
+    def _copied(self, source: torch.Tensor, target: torch.Tensor) -> None:
+        """Comparisons with a tensor are those with what was copied to it, too."""
+        _, lists = self._written.get(private_torch.storage_id(source), (None, []))
+        if lists:
+            held = private_torch.StorageWeakRef(target.untyped_storage())
+            _, more = self._written.get(held.cdata, (None, []))
+            self._written[held.cdata] = held, [*more, *(one for one in lists if not any(one is two for two in more))]
 
     def doubted(self, reason: str) -> None:
         """What launches write from now on may be left to chance."""
@@ -72,6 +86,7 @@ class References:
         """Note what `assert_close`, `allclose` and `equal` find, for as long as a cell runs."""
         homes = ((torch.testing, "assert_close"), (triton_private.testing(), "assert_close"))
         with contextlib.ExitStack() as stack:
+            stack.enter_context(replaced(LEDGER, "copied", self._copied))
             for owner, name in (*homes, (torch, "allclose"), (torch, "equal")):
                 stack.enter_context(replaced(owner, name, self._noting(getattr(owner, name), place)))
             yield
@@ -91,8 +106,8 @@ class References:
 
     def _note(self, args: tuple[Any, ...], kwargs: dict[str, Any], comparison: LaunchComparison) -> None:
         with as_it_is():
-            seen = {
-                tensor.untyped_storage().data_ptr() for value in (*args, *kwargs.values()) for tensor in tensors(value)
-            }
-        for address in seen & self._written.keys():
-            self._written[address][1].append(comparison)
+            given = (tensor for value in (*args, *kwargs.values()) for tensor in tensors(value))
+            seen = {private_torch.storage_id(tensor) for tensor in given}
+        lists = {id(one): one for storage in seen & self._written.keys() for one in self._written[storage][1]}
+        for compared in lists.values():
+            compared.append(comparison)

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from irwidget.devices import CPU
+from irwidget.frontends.triton.failures import reason
 from irwidget.frontends.triton.memory import Memory, NoValue, Ref
 from irwidget.frontends.triton.narrow import rounded_once
 from irwidget.frontends.triton.reached import Reached
@@ -143,16 +144,10 @@ def _do(entries: Sequence[Entry]) -> int:
                 _execute(entry)
                 launches += 1
         except Exception as error:
-            reason = str(error) if isinstance(error, NoValue) else f"{entry.name} has no values: {_said(error)}"
+            said = str(error) if isinstance(error, NoValue) else f"{entry.name} has no values: {reason(error)}"
             for memory in entry.writes:
-                memory.failed = reason
+                memory.failed = said
     return launches
-
-
-def _said(error: BaseException) -> str:
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return f"{type(error).__name__}: {error}".strip().partition("\n")[0]
 
 
 # --- operators
