@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from irwidget.frontends import (
+    decompositions_convolutions,
     decompositions_floats,
     decompositions_folded,
     decompositions_masks,
@@ -447,11 +448,11 @@ _SIGNED = {
         _IN_LINALG,
         decompositions_unsigned.IN_LINALG,
         *(decompositions_truths.IN_ALL, decompositions_signed.IN_LINALG, _BEYOND),
-        *(decompositions_folded.IN_ALL, decompositions_floats.IN_LINALG),
+        *(decompositions_folded.IN_ALL, decompositions_floats.IN_LINALG, decompositions_convolutions.IN_LINALG),
     ),
     "TOSA": _both(
         *(_IN_TOSA, decompositions_unsigned.IN_TOSA, decompositions_truths.IN_TOSA, decompositions_signed.IN_TOSA),
-        *(_BEYOND, decompositions_folded.IN_ALL, decompositions_floats.IN_TOSA),
+        *(_BEYOND, decompositions_folded.IN_ALL, decompositions_floats.IN_TOSA, decompositions_convolutions.IN_TOSA),
     ),
     "StableHLO": _both(
         *(_BEYOND, decompositions_pools.CEILED, {one: _MOVED[one] for one in _SEARCHES}),
