@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 import irwidget
 
 LLVM = """\
@@ -68,3 +70,16 @@ def test_passes_with_new_names_are_told_with_what_stands_between_them():
     )
     untold = (irwidget.Lowering(replace(one.trace, tools={})) for one in (found.left, found.right))
     assert irwidget.compare(*untold).passes == found.passes
+
+
+def test_what_a_failed_lowering_left_out_before_its_last_pass_it_did_not_run():
+    text = "func.func @f() {\n  return\n}"
+    whole = irwidget.lower(text, to="raw_ir", pipeline="mlir-opt --cse --canonicalize --sccp --symbol-dce")
+    with pytest.raises(irwidget.ToolError) as raised:
+        irwidget.lower(text, to="raw_ir", pipeline="mlir-opt --cse --sccp | user-tool false")
+    failed = raised.value.lowering
+    states = [("input", "same"), ("cse", "same"), ("canonicalize", "only left"), ("sccp", "same")]
+    left, right = irwidget.compare(whole, failed), irwidget.compare(failed, whole)
+    assert [(pair.name, pair.state) for pair in left.passes] == [*states, ("symbol-dce", "not compared")]
+    states[2] = ("canonicalize", "only right")
+    assert [(pair.name, pair.state) for pair in right.passes] == [*states, ("symbol-dce", "not compared")]
