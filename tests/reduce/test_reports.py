@@ -86,6 +86,7 @@ def test_all_of_a_report():
         ("text", (Step("llc", "-O2"),), (), ("llvm", "llc -O2 input.ll")),
         ("text", CSE, (), ("mlir", "mlir-opt --cse input.mlir")),
         ("mlir", (), (), ("mlir", "mlir-opt input.mlir")),
+        ("text", (), (), ("text", "mlir-opt input.txt")),
         ("python", CSE, ("--to", "x y"), ("python", "python -m irwidget lower program.py --to 'x y'")),
         (
             "mlir",
