@@ -338,14 +338,14 @@ def test_of_passes_that_one_side_runs_those_right_before_the_difference_are_name
     )
     left, right = (
         irwidget.lower(text, to="raw_ir", pipeline=f"mlir-opt {passes}")
-        for passes in ("--sccp --canonicalize --convert-arith-to-llvm --cse", "--canonicalize --cse")
+        for passes in ("--sccp --canonicalize --symbol-dce --convert-arith-to-llvm --cse", "--canonicalize --cse")
     )
     compared = irwidget.compare(left, right)
     assert [(pair.name, pair.state) for pair in compared.passes] == [
-        ("input", "same"), ("sccp", "only left"), ("canonicalize", "same"), ("convert-arith-to-llvm", "only left"),
-        ("cse", "differs"),
+        ("input", "same"), ("sccp", "only left"), ("canonicalize", "same"), ("symbol-dce", "only left"),
+        ("convert-arith-to-llvm", "only left"), ("cse", "differs"),
     ]  # fmt: skip
-    assert [pair.name for pair in compared.inserted] == ["convert-arith-to-llvm"]
+    assert [pair.name for pair in compared.inserted] == ["convert-arith-to-llvm"], "symbol-dce changed nothing"
 
 
 def test_passes_of_torch_mlir_are_its_own_programs_to_run(low, tmp_path):

@@ -6,6 +6,12 @@ import pytest
 
 import irwidget
 from irwidget import cli
+from irwidget.reducing.failing import kind_of
+from irwidget.reducing.report import Reduced, Tried
+from irwidget.trace import Failure, Step
+
+KIND = kind_of(Failure(0, "cse", "failed to legalize operation 'a.b'"))
+CSE = (Step("mlir-opt", "--cse"),)
 
 
 @pytest.mark.parametrize(
@@ -45,3 +51,66 @@ def test_ways_that_took_nothing_are_not_said_to_have_helped():
     account = low.reduce(lambda last: "addi" in last).account
     assert account.startswith("Tried: ")
     assert "; taken of those: " in account
+
+
+def test_all_of_a_report():
+    found = Reduced(
+        "a\n\n", 1, 20, KIND, CSE, 1, complete=False, tools={"mlir-opt": "22.1", "opt": "23"}, message=" said \n",
+        ways={"lines": Tried(3, 1) + Tried(4, 1), "values": Tried(5)}, seconds=2.4,
+        raised=(ValueError("first"), KeyError("last\nline")),
+    )  # fmt: skip
+    assert (
+        str(found)
+        == found.report
+        == (
+            "cse at a.b: failed to legalize operation 'a.b'\nsaid\n"
+            "Reduced from 20 operations to 1 (stopped before nothing more could be taken out).\n\n"
+            "```mlir\na\n```\n\n```sh\nmlir-opt --cse input.mlir\n```\nVersions: mlir-opt 22.1, opt 23\n"
+            "Tried: 1 candidate in 2 s; taken of those: lines 2 of 7, values 0 of 5\n"
+            "Not taken: 2 candidates of which the predicate raised an error (KeyError: 'last\\nline')"
+        )
+    )
+    least = Reduced("a", 1, 1, None, CSE, 2, complete=True)
+    assert least.report == (
+        "The predicate holds\nReduced from 1 operation to 1.\n\n"
+        "```mlir\na\n```\n\n```sh\nmlir-opt --cse input.mlir\n```"
+    )
+    assert least.account == ""
+
+
+@pytest.mark.parametrize(
+    ("language", "steps", "words", "shown"),
+    [
+        ("llvm", (Step("opt", "-O1"),), (), ("llvm", "opt -O1 input.ll")),
+        ("text", (Step("opt", "-O1"), Step("llc", "-O2")), (), ("llvm", "opt -O1 input.ll | llc -O2")),
+        ("text", (Step("llc", "-O2"),), (), ("llvm", "llc -O2 input.ll")),
+        ("text", CSE, (), ("mlir", "mlir-opt --cse input.mlir")),
+        ("mlir", (), (), ("mlir", "mlir-opt input.mlir")),
+        ("text", (), (), ("text", "mlir-opt input.txt")),
+        ("python", CSE, ("--to", "x y"), ("python", "python -m irwidget lower program.py --to 'x y'")),
+        (
+            "mlir",
+            (Step("user-tool", "false"),),
+            ("--toolchain", "a==1"),
+            (
+                "mlir",
+                "python -m irwidget lower input.mlir --to raw_ir --pipeline 'user-tool false' --toolchain a==1",
+            ),
+        ),
+    ],
+)
+def test_the_command_that_shows_the_failure_again(language, steps, words, shown):
+    found = Reduced("a", 1, 2, KIND, steps, 3, complete=True, language=language, words=words)
+    assert f"```{shown[0]}\na\n```\n\n```sh\n{shown[1]}\n```" in found.report
+    assert found.command == shown[1]
+
+
+@pytest.mark.parametrize(
+    ("ir", "name", "language"), [("module {\n}", "input.mlir", "mlir"), ("define void @f() {", "input.ll", "llvm")]
+)
+def test_of_a_program_the_pass_that_fails_stands_alone_below_it(ir, name, language):
+    found = Reduced("f()", 1, 2, KIND, CSE, 3, complete=True, language="python", ir=ir)
+    assert found.report.endswith(
+        "```sh\npython -m irwidget lower program.py\n```\n\nThe pass that fails, alone:\n\n"
+        f"```{language}\n{ir}\n```\n\n```sh\nmlir-opt --cse {name}\n```"
+    )

@@ -112,3 +112,39 @@ def test_outside_of_a_virtual_environment(monkeypatch):
 
 def test_nothing_is_blamed_for_what_it_has_nothing_to_do_with():
     assert pip_settings.blamed("ERROR: No space left on device") == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said", "blamed"),
+    [
+        ("PROXY", "http://me:secret@p:1", "WARNING: ProxyError", "PIP_PROXY=http://***@p:1"),
+        ("CERT", "no.pem", "ERROR: Could not find a suitable TLS bundle", "PIP_CERT=no.pem"),
+        ("CLIENT_CERT", "no.pem", "invalid certificate", "PIP_CLIENT_CERT=no.pem"),
+        ("PLATFORM", "any", "ERROR: x.whl is not a supported wheel", "PIP_PLATFORM=any"),
+        ("PYTHON_VERSION", "3", "ERROR: set --only-binary=:all:", "PIP_PYTHON_VERSION=3"),
+        ("TIMEOUT", "soon", "option timeout: invalid float value", "PIP_TIMEOUT=soon"),
+        ("TIMEOUT", "soon", "option retries: invalid integer value", ""),
+        ("SRC", "/a/b/c", "ERROR: /a/b/c is no folder", "PIP_SRC=/a/b/c"),
+        ("SRC", "/a/b/c", "Looking in /a/b/c\nERROR: no such release", ""),
+        ("SRC", "/a/b", "ERROR: /a/b/c is no folder", ""),
+        ("USER", "off", "ERROR: Can not combine", ""),
+        ("CONFIG_FILE", os.devnull, f"ERROR: config-file is not valid: {os.devnull}", ""),
+    ],
+)
+def test_what_pip_says_tells_the_setting(monkeypatch, name, value, said, blamed):
+    monkeypatch.delenv("PIP_INDEX_URL")
+    monkeypatch.setenv(f"PIP_{name}", value)
+    causes = [str(one) for one in pip_settings._of_variables().values() if one.blamed(said)]
+    assert causes == ([blamed] if blamed else [])
+
+
+def test_what_is_for_an_installation_comes_before_what_is_for_all(monkeypatch, tmp_path):
+    file = tmp_path / "pip.conf"
+    file.write_text("[install]\nuser = yes\n[global]\nuser = no\nproxy = http://p:1\n")
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(file))
+    monkeypatch.setenv("PIP_QUIET", "3")
+    monkeypatch.delenv("PIP_INDEX_URL")
+    assert pip_settings.blamed("ERROR: Can not combine\nProxyError") == (
+        "The cause is likely one of your settings of pip: global.proxy=http://p:1, install.user=yes. Next step: "
+        "pip config unset global.proxy; pip config unset install.user, or PIP_CONFIG_FILE=/dev/null for once"
+    )

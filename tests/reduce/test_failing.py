@@ -1,0 +1,48 @@
+"""In which way something fails: what of a message is of one program alone, and which failures are no such thing."""
+
+import pytest
+
+from irwidget.reducing import failing
+from irwidget.reducing.failing import Kind, kind_of
+from irwidget.trace import Failure, Verdict
+
+
+def test_a_result_is_wrong_where_it_differs():
+    assert failing.of_verdict(Verdict("differs", "cse", 3, "1 of 2 differs")) == Kind(
+        "differs", "cse", "", "the result differs from eager PyTorch"
+    )
+    assert [failing.of_verdict(Verdict(state, "cse", 3, "said")) for state in ("equal", "not checked")] == [None, None]
+
+
+def test_a_front_end_names_what_it_refuses_first():
+    said = "net is no 'x.net' of net, net.weight"
+    assert kind_of(Failure(0, "front end of torch", said), "net").message == "it is no 'x.net' of net, net.weight"
+    assert kind_of(Failure(0, "cse", said), "net").message == said
+    assert kind_of(Failure(0, "front end of torch", "x.net, 'net', network"), "net").message == "x.net, 'net', network"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "timed out (after 5 s, the limit of this lowering)",
+        "timed out (after 60 s, the limit of a candidate); it could not be stopped for 3 s more",
+    ],
+)
+def test_which_limit_ran_out_is_no_matter(said):
+    found = kind_of(Failure(0, "cse", f"cse {said}", kind="tool"))
+    assert found == Kind("tool", "cse", "", "cse timed out")
+    assert failing.timed_out(found)
+    assert not failing.timed_out(kind_of(Failure(0, "cse", f"cse {said}")))
+    assert not failing.timed_out(None)
+
+
+def test_a_value_is_told_where_it_is_what_is_not_known():
+    said = "the IR does not parse: {} %a\n  at line 2, column 11:\n  %0 = math.erf %a : f32\n                ^"
+    unknown, other = (kind_of(Failure(0, "parse", said.format(why))) for why in ("undeclared", "odd"))
+    assert (unknown.operation, other.operation) == ("math.erf of %a", "math.erf")
+
+
+@pytest.mark.parametrize("shown", ['%0 = "a.b"(%1) {{kind = {}}}', '"a.b"(%1) {{kind = {}}}'])
+def test_attributes_of_an_operation_that_is_shown_are_of_one_program(shown):
+    kinds = {kind_of(Failure(0, "p", f"failed to legalize 'a.b': {shown.format(one)}")) for one in ("plain", "other")}
+    assert kinds == {Kind("pass", "p", "a.b", "failed to legalize 'a.b'")}
