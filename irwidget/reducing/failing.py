@@ -65,7 +65,9 @@ class Kind:
         """Whether something that fails in the other way fails in this one: where operations are listed, at the first,
         perhaps at others of these, and at no other.
         """
-        return other is not None and replace(other, among=self.among) == self and other.among <= self.among
+        if other is None or replace(other, among=self.among) != self:
+            return False
+        return other.among <= self.among and bool(other.among) == bool(self.among)
 
     def __str__(self) -> str:
         where = f"{self.pass_name} at {self.operation}" if self.operation else self.pass_name

@@ -1,5 +1,7 @@
 """In which way something fails: what of a message is of one program alone, and which failures are no such thing."""
 
+from dataclasses import replace
+
 import pytest
 
 from irwidget.reducing import failing
@@ -46,3 +48,9 @@ def test_a_value_is_told_where_it_is_what_is_not_known():
 def test_attributes_of_an_operation_that_is_shown_are_of_one_program(shown):
     kinds = {kind_of(Failure(0, "p", f"failed to legalize 'a.b': {shown.format(one)}")) for one in ("plain", "other")}
     assert kinds == {Kind("pass", "p", "a.b", "failed to legalize 'a.b'")}
+
+
+def test_a_failure_that_lists_no_operation_is_not_one_that_lists_some():
+    listing = Kind("pass", "p", "a.b", "failed", frozenset({"a.b", "c.d"}))
+    fewer, none, more = (replace(listing, among=frozenset(one)) for one in ({"a.b"}, (), {"a.b", "e.f"}))
+    assert [listing.includes(one) for one in (listing, fewer, none, more, None)] == [True, True, False, False, False]
