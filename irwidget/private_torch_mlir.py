@@ -114,6 +114,14 @@ def register_stablehlo_passes() -> None:
     importlib.import_module("torch_mlir._mlir_libs._stablehlo").register_stablehlo_passes()
 
 
+def interpret_stablehlo(module: Any, arguments: Sequence[Any]) -> Sequence[Any]:
+    """What StableHLO's reference interpreter returns for `main` of a module, as attributes.
+
+    Raises ValueError, or ends the process, for what it does not take.
+    """
+    return importlib.import_module("torch_mlir._mlir_libs._stablehlo").eval_module(module, list(arguments))
+
+
 def only_from(folders: Sequence[str]) -> None:
     """Have `torch_mlir` be that of the first of these folders which has one, and no other's.
 

@@ -26,7 +26,10 @@ _FROM_TORCH = (
     "torchdynamo-export-to-torch-backend-pipeline{extra-library=},"
     "torch-backend-to-linalg-on-tensors-backend-pipeline{allow-non-finites=true}"
 )
-_FROM_TOSA = "func.func(tosa-to-scf,tosa-to-linalg-named,tosa-to-linalg,tosa-to-arith,tosa-to-tensor)"
+_FROM_TOSA = (
+    "func.func(tosa-optional-decompositions,tosa-to-scf,tosa-to-linalg-named,tosa-to-linalg,"
+    "tosa-to-arith,tosa-to-tensor)"
+)
 _FROM_STABLEHLO = "func.func(chlo-legalize-to-stablehlo),stablehlo-legalize-to-linalg,stablehlo-convert-to-signless"
 _ALONG_NOTHING = "across dimensions = []"
 """A reduction that nothing lowers, and that StableHLO's simplification takes out."""

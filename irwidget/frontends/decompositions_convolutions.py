@@ -40,6 +40,14 @@ def _in_tosa(
     return groups > 1 and (len(shape) == 5 or (groups > _MOST_GROUPS and shape[1] > 1))
 
 
+def _in_stablehlo(
+    x: Any, weight: Any, _: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, more: Sequence[int],
+    groups: int,
+) -> bool:  # fmt: skip
+    """Transposed with more elements behind one dimension than another, which are then swapped."""
+    return transposed and len({*more}) > 1
+
+
 def _convolution(takes: _Takes) -> Callable[..., Any]:
     def made(
         x: Any,
@@ -127,3 +135,4 @@ def _summed(x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation:
 
 IN_LINALG: dict[Any, How] = {aten.convolution.default: (_in_linalg, _convolution(_in_linalg))}
 IN_TOSA: dict[Any, How] = {aten.convolution.default: (_in_tosa, _convolution(_in_tosa))}
+IN_STABLEHLO: dict[Any, How] = {aten.convolution.default: (_in_stablehlo, _convolution(_in_stablehlo))}

@@ -1,6 +1,7 @@
-"""Assignments to slices whose bounds PyTorch gives past the end, or counted from it.
+"""Assignments to slices whose bounds PyTorch leaves out, gives past the end, or counts from it.
 
-torch-mlir lists all places up to the end for StableHLO: `x[4:] = y`, whose end is the largest integer, never ends.
+torch-mlir lists all places up to the end for StableHLO: `x[4:] = y`, whose end is the largest integer, never ends. TOSA
+takes no bound that is left out.
 """
 
 from __future__ import annotations
@@ -40,4 +41,4 @@ def _slice_scatter(x: Any, part: Any, dim: int = 0, start: Any = None, end: Any 
     return aten.slice_scatter.default(x, part, dim, *_bounds(x, dim, start, end), step)
 
 
-IN_STABLEHLO: dict[Any, How] = {aten.slice_scatter.default: (_takes, _slice_scatter)}
+IN_BOTH: dict[Any, How] = {aten.slice_scatter.default: (_takes, _slice_scatter)}

@@ -453,11 +453,13 @@ _SIGNED = {
     "TOSA": _both(
         *(_IN_TOSA, decompositions_unsigned.IN_TOSA, decompositions_truths.IN_TOSA, decompositions_signed.IN_TOSA),
         *(_BEYOND, decompositions_folded.IN_ALL, decompositions_floats.IN_TOSA, decompositions_convolutions.IN_TOSA),
+        decompositions_slices.IN_BOTH,
     ),
     "StableHLO": _both(
         *(_BEYOND, decompositions_pools.CEILED, {one: _MOVED[one] for one in _SEARCHES}),
         *(decompositions_truths.IN_STABLEHLO, decompositions_signed.IN_STABLEHLO, decompositions_folded.IN_ALL),
-        *(decompositions_floats.IN_STABLEHLO, decompositions_unsigned.IN_STABLEHLO, decompositions_slices.IN_STABLEHLO),
+        *(decompositions_floats.IN_STABLEHLO, decompositions_unsigned.IN_STABLEHLO, decompositions_slices.IN_BOTH),
+        decompositions_convolutions.IN_STABLEHLO,
         {
             aten.linalg_vector_norm.default: (_is_complex, _norm),
             aten.abs.default: (_any_of(is_byte, _is_complex), either(_abs, _size)),

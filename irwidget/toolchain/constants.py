@@ -18,11 +18,16 @@ def values(attribute: Any) -> bytes:
 
     Raises PassFailed for an element type of which only MLIR knows how it lies in memory.
     """
+    return _blob(attribute) if is_resource(attribute) else _dense(mlir.ir.DenseElementsAttr(attribute))
+
+
+def is_resource(attribute: Any) -> bool:
+    """Whether its values are in a resource of the module."""
     try:
-        dense = mlir.ir.DenseElementsAttr(attribute)
+        mlir.ir.DenseElementsAttr(attribute)
     except ValueError:
-        return _blob(attribute)
-    return _dense(dense)
+        return True
+    return False
 
 
 def _blob(attribute: Any) -> bytes:

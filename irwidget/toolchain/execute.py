@@ -1,7 +1,7 @@
 """Execute the IR of one dump on the CPU, on real inputs: the tool behind `--check` and runs of kernels.
 
 MLIR is copied and taken to LLVM IR by the pipeline that the step gives; LLVM IR is taken as it is. It is compiled and
-called in a copy of the worker, since wrong IR may well crash.
+called in a copy of the worker, since wrong IR may well crash. StableHLO that no pass leads on from is interpreted.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from irwidget.toolchain import events, jit, mlir, translate
+from irwidget.toolchain import events, interpreted, jit, mlir, translate
 from irwidget.toolchain.mlir_opt import as_mlir
 from irwidget.toolchain.tool import Pass, Run, State, StepFailed, TextState, refuse
 from irwidget.trace import Diagnostic, Step
@@ -29,10 +29,8 @@ def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
     chosen = kept[invocation.dump] if kept else state
 
     def apply(_: State) -> State:
-        text, constants = _llvm_ir(run, chosen, step)
-        limits = jit.Limits(invocation.seconds)
         try:
-            run.facts[RESULTS] = jit.run(text, invocation, constants, limits)
+            run.facts[RESULTS] = _results(run, chosen, step, invocation)
         except (jit.NotExecutable, jit.TookTooLong) as error:
             raise StepFailed(events.Failed("tool", str(error), "execute", step.tool)) from None
         except jit.Crashed as error:
@@ -43,12 +41,21 @@ def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
     yield Pass("execute", apply)
 
 
-def _llvm_ir(run: Run, state: State, step: Step) -> tuple[str, Mapping[str, Any]]:
-    """LLVM IR of a state, and the bytes of the globals that it leaves out."""
+def _results(run: Run, state: State, step: Step, invocation: events.Invocation) -> jit.Calls:
+    """What it returns. Raises what `jit.run` and `interpreted.run` raise."""
+    limits = jit.Limits(invocation.seconds)
     if isinstance(state, TextState) and state.language == "llvm":
-        return state.text, run.held.constants
+        return jit.run(state.text, invocation, run.held.constants, limits)
     start = as_mlir(run, state, step)
     module = mlir.parse(mlir.bytecode(start.module), start.module.operation.context)
+    if interpreted.is_needed(module):
+        return interpreted.run(module, invocation)
+    text, constants = _llvm_ir(module, step)
+    return jit.run(text, invocation, constants, limits)
+
+
+def _llvm_ir(module: Any, step: Step) -> tuple[str, Mapping[str, Any]]:
+    """LLVM IR of a module, which is changed, and the bytes of the globals that it leaves out."""
     _without_wide_negations(module)
     for planned in mlir.plan(step.arguments, module.context) if step.arguments else ():
         mlir.run(planned, module)

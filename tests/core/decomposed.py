@@ -406,6 +406,61 @@ def _normal(*shape: int) -> torch.Tensor:
 _FEW = _normal(4, 4), torch.tensor([1, 3, 0, 2])
 _MANY = BYTES, torch.arange(-100, 420, 10, dtype=torch.int32) | 1, torch.linspace(-20, 300, 52)
 _ODD = EDGES[:10], torch.tensor([1, 3, 0, 2])
+
+
+def _weight(*shape: int) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)))
+
+
+_WEIGHTS = {
+    shape: _weight(*shape)
+    for shape in (
+        (6, 1, 3, 2),
+        (33, 2, 3, 3),
+        (33,),
+        (6, 1, 2, 3, 3),
+        (6,),
+        (12, 1, 1, 3, 5),
+        (6, 2, 2, 3, 3),
+        (6, 1, 5, 4, 4),
+        (6, 2, 3),
+        (6, 4, 3, 3),
+        (4,),
+        (6, 1, 2, 2, 2),
+    )
+}
+
+
+def convolved(x: torch.Tensor) -> Any:
+    """In groups: of one channel each, many, and in three dimensions; transposed ones in groups and spread out."""
+    f = nn.functional
+    deep, long = x.reshape(1, 6, 2, 5, 5), x.flatten(2)
+    turned = f.conv_transpose2d(x, _WEIGHTS[6, 1, 3, 2], groups=6, stride=(2, 1), padding=1, output_padding=(1, 0))
+    return (
+        f.conv2d(x.repeat(1, 11, 1, 1), _WEIGHTS[33, 2, 3, 3], _WEIGHTS[33,], groups=33, padding=(0, 1), stride=2),
+        f.conv3d(
+            deep, _WEIGHTS[6, 1, 2, 3, 3], _WEIGHTS[6,], groups=6, padding=1, stride=(1, 2, 1), dilation=(2, 1, 1)
+        ),
+        f.conv3d(deep, _WEIGHTS[12, 1, 1, 3, 5], groups=6),
+        f.conv3d(deep, _WEIGHTS[6, 2, 2, 3, 3], _WEIGHTS[6,], groups=3),
+        f.conv3d(deep.repeat(1, 1, 3, 1, 1), _WEIGHTS[6, 1, 5, 4, 4], groups=6),  # more than 64 products
+        turned,
+        f.conv_transpose1d(long, _WEIGHTS[6, 2, 3], _WEIGHTS[6,], groups=3, stride=3, padding=2, output_padding=2),
+        f.conv_transpose2d(x, _WEIGHTS[6, 4, 3, 3], _WEIGHTS[4,], dilation=2, padding=(5, 1), stride=2),
+        f.conv_transpose3d(deep, _WEIGHTS[6, 1, 2, 2, 2], groups=6, stride=2),
+    )
+
+
+def sliced(x: torch.Tensor) -> Any:
+    """Assignments up to the end of a dimension, past it, and from places counted from it."""
+    y, z = x * 2, x.new_zeros(x.shape)
+    y[3:] = x[:3].sin()
+    y[-2:-1, 2:] = 0
+    z[1:100:2, :-1] = 5
+    z[:, -3:][:2] = x[:2, 1:4]
+    return y, z, torch.slice_scatter(x, x[:2] * 3, 0, None, 2), torch.slice_scatter(x, x[:, :1], 1, 3)
+
+
 PROGRAMS: dict[Callable[..., Any], tuple[torch.Tensor, ...]] = {
     **dict.fromkeys((places, own, single), _FEW),
     **dict.fromkeys((images, orders, writes, numbers, products, signs, means, bags, known, beyond, ceiled), _FEW),
@@ -422,4 +477,6 @@ PROGRAMS: dict[Callable[..., Any], tuple[torch.Tensor, ...]] = {
     windows: (_normal(3, 11),),
     right_in_linalg: (BYTES,),
     right_in_stablehlo: (BYTES,),
+    convolved: (_weight(2, 6, 5, 5),),
+    sliced: (_weight(6, 4),),
 }

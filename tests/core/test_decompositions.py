@@ -33,6 +33,7 @@ from tests.core.decomposed import (
     bags,
     beyond,
     ceiled,
+    convolved,
     copied,
     crashing,
     edges,
@@ -66,6 +67,7 @@ from tests.core.decomposed import (
     short,
     signs,
     single,
+    sliced,
     small,
     summed,
     tails,
@@ -157,6 +159,7 @@ SOMETIMES = [
     *((one, target) for one in (shifted, masked) for target in (LINALG, TOSA, STABLEHLO)),
     *((grouped, LINALG), (grouped, TOSA), (places, LINALG), (own, TOSA), (own, STABLEHLO)),
     *((single, target) for target in (LINALG, TOSA, STABLEHLO)),
+    *((one, target) for one in (convolved, sliced) for target in (LINALG, TOSA, STABLEHLO)),
 ]
 
 
