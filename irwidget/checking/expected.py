@@ -10,8 +10,9 @@ import contextlib
 import copy
 import itertools
 import math
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from irwidget.checking.allowance import ExpectedResult, Unchecked, result_of
@@ -28,7 +29,9 @@ OTHERS = 4
 _MANY = 100_000
 """Elements of inputs above which one other set is enough."""
 SAMPLES = 6
-"""Evaluations with rounding noise."""
+"""Evaluations with rounding noise; half of them for other inputs than the user's."""
+_CLOSER = 5
+"""How many times as many there are before a result is called wrong that is not far off."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,10 @@ class Expected:
     cases: tuple[ExpectedCall, ...]
     unexecuted: tuple[str, ...] = ()
     """Branches of `torch.cond` that none of these inputs reaches."""
+    closer: Callable[[], Expected] | None = None
+    """The same by more evaluations. Of few, by chance, all are near the exact value in some of very many elements,
+    where rounding may lead further. Raises Unchecked.
+    """
 
     def invocation(self, seconds: float, dump: int) -> Invocation:
         """How to execute a dump."""
@@ -107,15 +114,16 @@ def expect(
     *,
     seconds: float,
     memory: int | None = None,
+    samples: int = SAMPLES,
 ) -> Expected:
-    """Run a model eagerly and evaluate its exported program, away from the kernel.
+    """Run a model eagerly and evaluate its exported program, away from the kernel, with rounding noise `samples` times.
 
     Raises Unchecked, with the reason, when there is nothing to compare with: random operations, inputs without data,
     a model that fails, crashes or takes longer than `seconds`.
     """
     _refuse(program, args, kwargs)
     try:
-        first = forked.call(lambda: _case(model, args, kwargs, program), seconds=seconds, memory=memory)
+        first = forked.call(lambda: _case(model, args, kwargs, program, samples), seconds=seconds, memory=memory)
     except forked.Died as death:
         raise Unchecked(f"the eager run of the model {death}") from None
     except forked.TimedOut:
@@ -127,9 +135,13 @@ def expect(
     except Exception as error:
         said = next(iter(str(error).strip().splitlines()), "")
         raise Unchecked(f"eager PyTorch fails: {type(error).__name__}: {said}".rstrip(": ")) from error
-    cases = (first, *_others(model, args, kwargs, program, seconds, memory, first.taken))
+    cases = (first, *_others(model, args, kwargs, program, seconds, memory, first.taken, samples // 2))
     left = _branches(program) - frozenset[tuple[str, bool]]().union(*(case.taken for case in cases))
-    return Expected(cases, tuple(f"{name} where it is {chosen}" for name, chosen in sorted(left)))
+    unexecuted = tuple(f"{name} where it is {chosen}" for name, chosen in sorted(left))
+    if samples > SAMPLES:
+        return Expected(cases, unexecuted)
+    again = partial(expect, model, args, kwargs, program, seconds=seconds, memory=memory, samples=_CLOSER * samples)
+    return Expected(cases, unexecuted, again)
 
 
 def _branches(program: ExportedCopy) -> frozenset[tuple[str, bool]]:
@@ -146,6 +158,7 @@ def _others(
     seconds: float,
     memory: int | None,
     taken: frozenset[tuple[str, bool]],
+    samples: int,
 ) -> tuple[ExpectedCall, ...]:
     """Cases with other values of the same kind: those that eager PyTorch takes, and none where it crashes on one.
 
@@ -169,7 +182,7 @@ def _others(
             if extra:
                 positional, named = pytree.tree_map(_opposite, (positional, named))
             with contextlib.suppress(Exception):
-                case = _case(copy.deepcopy(model), positional, named, program, SAMPLES // 2)
+                case = _case(copy.deepcopy(model), positional, named, program, samples)
                 if not extra or left & case.taken:
                     cases.append(case)
                 left -= case.taken
@@ -245,7 +258,7 @@ def _is_fake(tensor: torch.Tensor) -> bool:
 
 
 def _case(
-    model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], program: ExportedCopy, samples_wanted: int = SAMPLES
+    model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], program: ExportedCopy, samples_wanted: int
 ) -> ExpectedCall:
     import torch
 

@@ -9,9 +9,8 @@ from typing import Any
 import torch
 
 from irwidget.checking.allowance import Unchecked
-from irwidget.checking.check import SECONDS, last
+from irwidget.checking.check import SECONDS, closely, last
 from irwidget.checking.expected import ExpectedCall, ExportedCopy, array, expect
-from irwidget.checking.judge import judge_all
 from irwidget.frontends import torch as frontend
 from irwidget.frontends.base import Given
 from irwidget.private_torch import pytree
@@ -49,7 +48,7 @@ def verdict(program: SpyreProgram, given: Given, trace: Trace, index: int) -> Ve
         return not_checked("its execution on the CPU crashed, or needs more memory than there is")
     except Exception as error:  # what torch.export refuses, and what the executor does not compute
         return not_checked(f"it could not be executed: {frontend.first_line(error)}")
-    said = judge_all(name, index, calls, expected.cases)
+    said, _ = closely(name, index, calls, expected)
     if said.state != "equal":
         return said
     return last(trace, replace(said, reason=f"{said.reason}; {_IN_FLOAT32}" if said.reason else _IN_FLOAT32))
