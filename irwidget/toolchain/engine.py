@@ -109,6 +109,9 @@ def _run_steps(run: Run, state: State, snapshots: list[State]) -> Iterator[event
                 raise StepFailed(
                     events.Failed("pass", str(error), name, step.tool, error.diagnostics, planned.pipeline)
                 ) from None
+            except MemoryError:
+                said = f"{planned.name} ran out of memory"
+                raise StepFailed(events.Failed("tool", said, planned.name, step.tool, (), planned.pipeline)) from None
             seconds = time.perf_counter() - started
             if rest := graphs.take(heard.text, run.attachments).strip("\n"):
                 run.diagnostics.append(Diagnostic("remark", f"{planned.name}: {rest}"))

@@ -391,6 +391,27 @@ def test_out_of_memory_costs_the_lowering_not_the_process():
     assert irwidget.lower(gelu_sum, torch.ones(2), torch.ones(2), to="torch_mlir").text
 
 
+UP_TO_THE_LARGEST = """func.func @main(%x: !torch.vtensor<[8,8],f32>, %y: !torch.vtensor<[4,8],f32>) -> !torch.vtensor<[8,8],f32> {
+  %end = torch.constant.int 9223372036854775807
+  %four = torch.constant.int 4
+  %zero = torch.constant.int 0
+  %one = torch.constant.int 1
+  %0 = torch.aten.slice_scatter %x, %y, %zero, %four, %end, %one : !torch.vtensor<[8,8],f32>, !torch.vtensor<[4,8],f32>, !torch.int, !torch.int, !torch.int, !torch.int -> !torch.vtensor<[8,8],f32>
+  return %0 : !torch.vtensor<[8,8],f32>
+}
+"""  # noqa: E501
+
+
+def test_the_pass_that_runs_out_of_memory_is_named():
+    pipeline = "torch-mlir-opt --canonicalize --convert-torch-to-stablehlo"
+    with pytest.raises(irwidget.ToolError, match="convert-torch-to-stablehlo ran out of memory") as caught:
+        irwidget.lower(UP_TO_THE_LARGEST, to="raw_ir", pipeline=pipeline, memory=0.5)
+    failure = caught.value.lowering.trace.failure
+    assert failure.pass_name == "convert-torch-to-stablehlo"
+    assert failure.reproducer.startswith("torch-mlir-opt --pass-pipeline='builtin.module(func.func(convert-torch")
+    assert [dump.name for dump in caught.value.lowering.dumps] == ["input", "canonicalize"]
+
+
 @pytest.fixture
 def encoder():
     layer = nn.TransformerEncoderLayer(64, 4, 128, batch_first=True)

@@ -79,7 +79,8 @@ def test_what_a_compiled_function_compiles_is_its_own(shell, code, names):
 
 def test_calls_of_one_function_are_one_lowering_that_says_what_is_compiled_again(run):
     low = run(
-        "%%lower --to inductor_triton --text\nimport torch\n@torch.compile\ndef scaled(x, by=2):\n    return x.sin() * by\n"
+        "%%lower --to inductor_triton --text\nimport torch\n"
+        "@torch.compile\ndef scaled(x, by=2):\n    return x.sin() * by\n"
         "for n in (8, 8, 9, 10, 11):\n    scaled(torch.ones(n))\nscaled(torch.ones(8), by=3)\n"
     )
     (shape, number) = low.results["compilation"].captured.recompilations
