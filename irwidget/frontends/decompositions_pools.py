@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable
@@ -84,6 +85,45 @@ def _largest(x: Any, dimensions: list[Any]) -> Any:
     return best, place
 
 
+def _average(
+    x: Any,
+    kernel: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    padded: bool = True,
+    by: Any = None,
+) -> Any:
+    """In three dimensions: the sum of every window by its elements, with those of the padding or without."""
+    if not _is_of_floats(x):
+        return NotImplemented
+    sizes = [_each(one, 3) for one in (kernel, stride or kernel, padding)]
+    dimensions = list(map(_along, x.shape[-3:], *sizes, [1] * 3, [ceil_mode] * 3))
+    total = _summed(x, dimensions, _padding(dimensions))
+    if by is not None or (padded and not ceil_mode):
+        return total / (by or math.prod(sizes[0]))
+    inside = torch.ones(x.shape[-3:], dtype=x.dtype, device=x.device)
+    ahead = [one for size in reversed(sizes[2]) for one in (size, size)]
+    behind = _padding(dimensions)
+    if padded:
+        inside = aten.constant_pad_nd.default(inside, ahead, 1)
+        behind = [one - other for one, other in zip(behind, ahead, strict=True)]
+    return total / _summed(inside, dimensions, behind)
+
+
+def _summed(x: Any, dimensions: list[Any], padding: list[Any]) -> Any:
+    """The sum of every window, dimension by dimension, with zeros around."""
+    made = aten.constant_pad_nd.default(x, padding, 0) if any(padding) else x
+    for dim, (_, slices) in zip(range(-len(dimensions), 0), dimensions, strict=True):
+        rest = (slice(None),) * (-1 - dim)
+        made = functools.reduce(torch.add, [made[(..., one, *rest)] for one in slices])
+    return made
+
+
+def _is_of_floats(x: Any, *_: Any, **__: Any) -> bool:
+    return value_of(x).dtype.is_floating_point
+
+
 def _is_ceiled(
     x: Any, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False, **_: Any
 ) -> bool:
@@ -130,3 +170,7 @@ CEILED: dict[Any, tuple[Callable[..., bool], Callable[..., Any]]] = {
     operator: (_is_ceiled, _ceiled(operator, rank)) for operator, rank in _POOLS.items()
 }
 """By operator, what torch-mlir lowers to something else in StableHLO: whether it is taken apart, and how."""
+AVERAGED: dict[Any, tuple[Callable[..., bool], Callable[..., Any]]] = {
+    aten.avg_pool3d.default: (_is_of_floats, _average)
+}
+"""What TOSA has no form of."""

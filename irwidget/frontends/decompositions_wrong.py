@@ -453,7 +453,7 @@ _SIGNED = {
     "TOSA": _both(
         *(_IN_TOSA, decompositions_unsigned.IN_TOSA, decompositions_truths.IN_TOSA, decompositions_signed.IN_TOSA),
         *(_BEYOND, decompositions_folded.IN_ALL, decompositions_floats.IN_TOSA, decompositions_convolutions.IN_TOSA),
-        decompositions_slices.IN_BOTH,
+        *(decompositions_slices.IN_BOTH, decompositions_pools.AVERAGED),
     ),
     "StableHLO": _both(
         *(_BEYOND, decompositions_pools.CEILED, {one: _MOVED[one] for one in _SEARCHES}),

@@ -451,6 +451,16 @@ def convolved(x: torch.Tensor) -> Any:
     )
 
 
+def averaged(x: torch.Tensor) -> Any:
+    """Windows in three dimensions, with the padding and without, also those that reach behind it."""
+    pool = nn.functional.avg_pool3d
+    return (
+        *(pool(x, 2), pool(x[0], (2, 3, 1), (1, 2, 3), divisor_override=4), pool(x, 3, padding=1)),
+        pool(x, (2, 3, 4), (3, 2, 2), (1, 0, 2), ceil_mode=True, count_include_pad=False),
+        pool(x, 3, 2, 1, ceil_mode=True),
+    )
+
+
 def sliced(x: torch.Tensor) -> Any:
     """Assignments up to the end of a dimension, past it, and from places counted from it."""
     y, z = x * 2, x.new_zeros(x.shape)
@@ -479,4 +489,5 @@ PROGRAMS: dict[Callable[..., Any], tuple[torch.Tensor, ...]] = {
     right_in_stablehlo: (BYTES,),
     convolved: (_weight(2, 6, 5, 5),),
     sliced: (_weight(6, 4),),
+    averaged: (_weight(2, 3, 5, 6, 7),),
 }

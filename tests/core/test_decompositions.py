@@ -30,6 +30,7 @@ from irwidget.private_torch import pytree
 from tests.core.decomposed import (
     BYTES,
     PROGRAMS,
+    averaged,
     bags,
     beyond,
     ceiled,
@@ -160,6 +161,7 @@ SOMETIMES = [
     *((grouped, LINALG), (grouped, TOSA), (places, LINALG), (own, TOSA), (own, STABLEHLO)),
     *((single, target) for target in (LINALG, TOSA, STABLEHLO)),
     *((one, target) for one in (convolved, sliced) for target in (LINALG, TOSA, STABLEHLO)),
+    (averaged, TOSA),
 ]
 
 
