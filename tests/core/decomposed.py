@@ -446,7 +446,9 @@ def convolved(x: torch.Tensor) -> Any:
         f.conv3d(deep.repeat(1, 1, 3, 1, 1), _WEIGHTS[6, 1, 5, 4, 4], groups=6),  # more than 64 products
         turned,
         f.conv_transpose1d(long, _WEIGHTS[6, 2, 3], _WEIGHTS[6,], groups=3, stride=3, padding=2, output_padding=2),
-        f.conv_transpose2d(x, _WEIGHTS[6, 4, 3, 3], _WEIGHTS[4,], dilation=2, padding=(5, 1), stride=2),
+        f.conv_transpose2d(
+            x, _WEIGHTS[6, 4, 3, 3], _WEIGHTS[4,], dilation=2, padding=(5, 1), output_padding=(1, 0), stride=2
+        ),
         f.conv_transpose3d(deep, _WEIGHTS[6, 1, 2, 2, 2], groups=6, stride=2),
     )
 
