@@ -55,7 +55,7 @@ run("import irwidget")
 said = refused("irwidget.lower(three, to='abacus_moves', bead=3)")
 assert said == "lower(to='abacus_moves') has no option 'bead'. Did you mean beads?", said
 said = refused("%lower three --to tosa_mlir")
-assert said == "three is a Sum of Abacus: lower it to one of the IR types abacus_...", said
+assert said == "three is a Sum of Abacus: lower it to one of the IR types abacus_moves", said
 said = refused("irwidget.lower('1 + 2', to='abacus_moves', pipeline='mlir-opt --cse')")
 assert said == "mlir-opt reads MLIR, but abacus_moves is abacus", said
 again = irwidget.lower("4 + 5", to="abacus_moves", pipeline="abacus-opt --fold | abacus-opt --move")
