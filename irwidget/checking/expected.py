@@ -12,7 +12,6 @@ import itertools
 import math
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from irwidget.checking.allowance import ExpectedResult, Unchecked, result_of
@@ -31,7 +30,7 @@ _MANY = 100_000
 SAMPLES = 6
 """Evaluations with rounding noise; half of them for other inputs than the user's."""
 _CLOSER = 5
-"""How many times as many there are before a result is called wrong that is not far off."""
+"""How many times as many there are before a result is called wrong."""
 
 
 @dataclass(frozen=True)
@@ -138,10 +137,15 @@ def expect(
     cases = (first, *_others(model, args, kwargs, program, seconds, memory, first.taken, samples // 2))
     left = _branches(program) - frozenset[tuple[str, bool]]().union(*(case.taken for case in cases))
     unexecuted = tuple(f"{name} where it is {chosen}" for name, chosen in sorted(left))
-    if samples > SAMPLES:
-        return Expected(cases, unexecuted)
-    again = partial(expect, model, args, kwargs, program, seconds=seconds, memory=memory, samples=_CLOSER * samples)
-    return Expected(cases, unexecuted, again)
+
+    def closer() -> Expected:
+        more: Any = {"seconds": _CLOSER * seconds, "memory": memory, "samples": _CLOSER * samples}
+        found = expect(model, args, kwargs, program, **more)
+        if len(found.cases) != len(cases):
+            raise Unchecked("the other inputs could not be evaluated more often")
+        return found
+
+    return Expected(cases, unexecuted, None if samples > SAMPLES else closer)
 
 
 def _branches(program: ExportedCopy) -> frozenset[tuple[str, bool]]:

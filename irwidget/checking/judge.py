@@ -24,21 +24,6 @@ def judge_all(name: str, index: int | None, calls: Sequence[Sequence[Value]], ca
     return of_cases([judge(name, index, values, case.results) for values, case in zip(calls, cases, strict=True)])
 
 
-_FAR = 100.0
-"""By how many times what is allowed few evaluations with noise may be too narrow."""
-
-
-def is_far(calls: Sequence[Sequence[Value]], cases: Sequence[ExpectedCall]) -> bool:
-    """Whether what was returned is so far off that no more evaluations would allow it."""
-    wider = [
-        [replace(one, allowed=None if one.allowed is None else _FAR * one.allowed) for one in case.results]
-        for case in cases
-    ]
-    return any(
-        judge("", None, values, results).state == "differs" for values, results in zip(calls, wider, strict=True)
-    )
-
-
 def of_cases(verdicts: Sequence[Verdict]) -> Verdict:
     """One verdict of those for the user's inputs, which come first, and for others."""
     wrong = next((i for i, verdict in enumerate(verdicts) if verdict.state == "differs"), None)
