@@ -29,7 +29,7 @@ _MANY = 100_000
 """Elements of inputs above which one other set is enough."""
 SAMPLES = 6
 """Evaluations with rounding noise; half of them for other inputs than the user's."""
-_CLOSER = 5
+CLOSER = 5
 """How many times as many there are before a result is called wrong."""
 
 
@@ -139,7 +139,7 @@ def expect(
     unexecuted = tuple(f"{name} where it is {chosen}" for name, chosen in sorted(left))
 
     def closer() -> Expected:
-        more: Any = {"seconds": _CLOSER * seconds, "memory": memory, "samples": _CLOSER * samples}
+        more: Any = {"seconds": CLOSER * seconds, "memory": memory, "samples": CLOSER * samples}
         found = expect(model, args, kwargs, program, **more)
         if len(found.cases) != len(cases):
             raise Unchecked("the other inputs could not be evaluated more often")

@@ -29,13 +29,22 @@ Note = Callable[[Any, tuple[Any, ...], Mapping[str, Any]], None]
 
 
 def looks(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[object]:
-    """Of inputs what a compiler looks at: shapes, strides and dtypes of tensors, and what is no tensor."""
-    import torch
-
+    """Of inputs what a compiler looks at: how tensors and arrays are laid out, values, which object any other is."""
     from irwidget.private_torch import pytree
 
-    leaves = pytree.tree_leaves((args, dict(kwargs)))
-    return [(v.shape, v.stride(), v.dtype) if isinstance(v, torch.Tensor) else v for v in leaves]
+    return [_look(leaf) for leaf in pytree.tree_leaves((args, dict(kwargs)))]
+
+
+def _look(leaf: Any) -> object:
+    import torch
+
+    if isinstance(leaf, torch.Tensor):
+        return leaf.shape, leaf.layout is torch.strided and leaf.stride(), leaf.dtype, leaf.requires_grad
+    if leaf is None or isinstance(leaf, bool | int | float | complex | str | bytes):
+        return type(leaf), leaf
+    if hasattr(leaf, "__array_interface__"):  # NumPy's, whose == has no single answer
+        return leaf.shape, leaf.strides, str(leaf.dtype)
+    return id(leaf)
 
 
 def own_inputs(obj: Any) -> tuple[tuple[Any, ...], dict[str, Any]] | None:

@@ -16,7 +16,7 @@ import torch
 from irwidget.checking.allowance import ExpectedResult
 from irwidget.checking.judge import judge, of_cases
 from irwidget.inductor.data import InductorStage
-from irwidget.inductor.reference import Case, Outcome, Unexecuted, cases_of, first_line, is_tensor, own
+from irwidget.inductor.reference import Outcome, Reference, Unexecuted, first_line, is_tensor, own
 from irwidget.trace import Verdict
 
 Call = Callable[[Sequence[Any]], Sequence[Any]]
@@ -89,7 +89,7 @@ def verdicts(
     The code first, where it was built; without `each` the graphs only where that does not settle it.
     """
     try:
-        cases = cases_of(graph.module, graph.calls[0])
+        reference = Reference(graph.module, graph.calls[0])
     except Unexecuted as why:
         yield -1, Verdict("not checked", reason=str(why))
         return
@@ -104,7 +104,7 @@ def verdicts(
             yield number, Verdict("not checked", stages[number].name)
             states.append("not checked")
             continue
-        verdict = _judged(graph, stages[number], {stages[number].direction: slot.code}, cases)
+        verdict = _judged(graph, stages[number], {stages[number].direction: slot.code}, reference)
         states.append(verdict.state)
         yield number, verdict
     if not each and states and all(state == "equal" for state in states):
@@ -114,7 +114,7 @@ def verdicts(
         if number in snapshots:
             key = _key(stage, snapshots[number])
             if key not in known:
-                known[key] = _of_graph(graph, stage, snapshots[number], cases)
+                known[key] = _of_graph(graph, stage, snapshots[number], reference)
             yield number, replace(known[key], dump=stage.name)
 
 
@@ -132,36 +132,46 @@ def _attribute(module: Any, path: str) -> Any:
     return module
 
 
-def _of_graph(graph: Graph, stage: InductorStage, module: Any, cases: Sequence[Case]) -> Verdict:
+def _of_graph(graph: Graph, stage: InductorStage, module: Any, reference: Reference) -> Verdict:
     """The verdict on the FX graph after a pass."""
     if stage.phase in ("dynamo", "pre_grad"):
-        return _judged(graph, stage, {}, cases, lambda *values: run(module, values))
+        return _judged(graph, stage, {}, reference, lambda *values: run(module, values))
     if "backward" in graph.slots and stage.phase == "joint":
         joint = _Joint(module, graph)
-        return _judged(graph, stage, {"forward": joint.forward, "backward": joint.backward}, cases)
-    return _judged(graph, stage, {stage.direction: lambda values: run(module, values)}, cases)
+        return _judged(graph, stage, {"forward": joint.forward, "backward": joint.backward}, reference)
+    return _judged(graph, stage, {stage.direction: lambda values: run(module, values)}, reference)
 
 
 def _judged(
     graph: Graph,
     stage: InductorStage,
     put: Mapping[str, Call],
-    cases: Sequence[Case],
+    reference: Reference,
     function: Callable[..., Any] | None = None,
 ) -> Verdict:
     """Execute a graph with something else in some of its slots, or a function in its place."""
-    found: list[Verdict] = []
+    returned: list[Mapping[str, Any]] = []
     for direction, slot in graph.slots.items():
         slot.put = put.get(direction)
-    for case in cases:
+    for case in reference.cases:
         outcome = Outcome(function or graph.compiled, case.outcome.names)
         outcome.changed = case.outcome.changed
         try:
-            got = outcome(case.args)
+            returned.append(outcome(case.args))
         except Exception as error:
             return _fails(stage, error)
-        found.append(_compared(stage.name, got, case.results))
-    return of_cases(found)
+    found = _all_compared(stage.name, returned, reference)
+    try:
+        again = found.state == "differs" and reference.look_closer()
+    except Exception as error:
+        why = f"{found.reason}, which rounding may explain: {type(error).__name__}: {first_line(error)}"
+        return Verdict("not checked", stage.name, None, why)
+    return _all_compared(stage.name, returned, reference) if again else found
+
+
+def _all_compared(name: str, returned: Sequence[Mapping[str, Any]], reference: Reference) -> Verdict:
+    pairs = zip(returned, reference.cases, strict=True)
+    return of_cases([_compared(name, got, case.results) for got, case in pairs])
 
 
 def _fails(stage: InductorStage, error: Exception) -> Verdict:

@@ -96,9 +96,10 @@ def captured(given: Given, arch: str | None, execute: Literal["", "graphs", "cod
 def _further(again: Any, given: Given) -> tuple[Inputs, ...]:
     """The inputs of further calls: those that the user names, and those that the cell has made."""
     found = tuple(one if isinstance(one, tuple) else (one,) for one in again or ())
+    compiled = given.obj if isinstance(given.obj, Compiled) else None
     for inputs in found:
-        _check(given.obj if not hasattr(given.obj, "obj") else given.obj.obj, replace(given, inputs=inputs))
-    made: Sequence[Inputs] = given.obj.calls[1:] if isinstance(given.obj, Compiled) else ()
+        _check(compiled.obj if compiled else given.obj, replace(given, inputs=inputs))
+    made: Sequence[Inputs] = compiled.calls[1:] if compiled else ()
     return (*((inputs, given.kwargs) for inputs in found), *made)
 
 
@@ -124,7 +125,7 @@ def _check(obj: Any, given: Given) -> None:
 
 def trace(captured: CapturedCompilation, target: str, arch: str | None, given: Given, options: Options) -> Trace:
     """The trace up to an IR type. What failed after it is not its concern. Raises ExportError, UsageError."""
-    name = given.called if not hasattr(given.obj, "obj") or given.name else given.obj.name
+    name = given.obj.name if isinstance(given.obj, Compiled) and not given.name else given.called
     last = LAST.get(target, "code")
     kept = [stage for stage in captured.stages if PHASES.index(stage.phase) <= PHASES.index(last)]
     if target in ("aot_forward", "aot_backward"):

@@ -14,10 +14,9 @@ import torch
 
 from irwidget.checking.allowance import ExpectedResult, result_of
 from irwidget.checking.evaluate import Rounding, Wide
-from irwidget.checking.expected import resampled
+from irwidget.checking.expected import CLOSER, SAMPLES, resampled
 from irwidget.private_torch import is_mutable
 
-_SAMPLES = 6
 _MUTABLE = ("aten.native_batch_norm", "aten.cudnn_batch_norm")
 """Operations that change an argument and whose schema does not say so."""
 
@@ -66,15 +65,25 @@ class Case:
     outcome: Outcome
 
 
-def cases_of(module: Any, args: list[Any]) -> list[Case]:
-    """A call of a graph, and one like it. Raises Unexecuted where there is nothing to compare with."""
-    found = [_case(module, args)]
-    with contextlib.suppress(Exception):
-        found.append(_case(module, _like(args)))
-    return found
+class Reference:
+    """What a graph should return for a call, and for one like it. Raises Unexecuted where it cannot be known."""
+
+    def __init__(self, module: Any, args: list[Any]) -> None:
+        self._module, self._closer = module, False
+        self.cases = [_case(module, args, SAMPLES)]
+        with contextlib.suppress(Exception):
+            self.cases.append(_case(module, _like(args), SAMPLES))
+
+    def look_closer(self) -> bool:
+        """Evaluate the cases more often, as `checking` does before it calls a result wrong; False if they were."""
+        if not self._closer:
+            self.cases = [_case(self._module, case.args, CLOSER * SAMPLES) for case in self.cases]
+            self._closer = True
+            return True
+        return False
 
 
-def _case(module: Any, args: list[Any]) -> Case:
+def _case(module: Any, args: list[Any], samples_wanted: int) -> Case:
     names = [node.name for node in module.graph.nodes if node.op == "placeholder"]
     outcome = Outcome(module.forward, names)
     before = dict(zip(names, args, strict=True))
@@ -90,7 +99,7 @@ def _case(module: Any, args: list[Any]) -> Case:
         rounding.run(*own(fed), enable_io_processing=False)
         exact, *samples = [
             Wide(program, rounding.rounds, seed).run(*own(fed), enable_io_processing=False)
-            for seed in (None, *range(_SAMPLES))
+            for seed in (None, *range(samples_wanted))
         ]
     return Case(
         args,

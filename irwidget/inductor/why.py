@@ -6,10 +6,12 @@ import linecache
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Literal
 
 from irwidget.errors import UsageError, near
 from irwidget.inductor.data import CapturedCompilation, Direction, FusionRejection, InductorOp, Rewrite
+from irwidget.toolchain.locations import is_user_file
 from irwidget.trace import Location
 
 Answer = Literal["fused", "not fused", "not compared", "called"]
@@ -193,7 +195,7 @@ class Compilation:
             )
         else:
             reason = "they are in different graphs, and each is compiled alone"
-            said = [f"{' '.join(one.reason.splitlines()[:1])} (line {one.place.line})" for one in self.captured.breaks
+            said = [f"{' '.join(one.reason.splitlines()[:1])} ({_at(one.place)})" for one in self.captured.breaks
                     if one.place]  # fmt: skip
             cures = (f"no graph break between them: {'; '.join(said)}" if said else "have one function call both",)
         text = f"not fused: {reason}\n    to change it: {cures[0]}"
@@ -298,11 +300,16 @@ def key_of(op: InductorOp) -> tuple[int, str, str]:
 
 
 def where(op: InductorOp) -> str:
-    """` (line 3, layers.0)`: the user's line that an operation computes last, with its module."""
+    """` (line 3, layers.0)`: the user's line that an operation computes last, or a library's, with its module."""
     if not op.places:
         return ""
     module = f", {op.places[-1].name}" if op.places[-1].name else ""
-    return f" (line {op.places[-1].line}{module})"
+    return f" ({_at(op.places[-1])}{module})"
+
+
+def _at(place: Location) -> str:
+    """`line 3` of the user's, `linear.py:134` of a library's."""
+    return f"line {place.line}" if is_user_file(place.file) else f"{PurePath(place.file).name}:{place.line}"
 
 
 def same_kernel(a: InductorOp, b: InductorOp) -> bool:

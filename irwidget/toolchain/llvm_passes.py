@@ -44,10 +44,9 @@ _SILENT = re.compile(r"Dump At Start|.* (?:omitted because no change|filtered ou
 _UNSEEN = re.compile(r"Pass (.+) invalidated|Deleted After (.+) on .+")
 _WRAPPER = re.compile(r".*(?:PassManager|Adaptor)\b.*")
 _LOOP = re.compile(r"(?:loop )?(%.*) in function (.*)")
-_MACHINE_TEXT = re.compile(r"^# Machine code for function", re.M)
-_DEFINED = re.compile(r'^(?:define [^@]*@("[^"]*"|[\w.$-]+)|# Machine code for function (.+?):)', re.M)
+_MACHINE_TEXT = re.compile(r"^# Machine code for function (.+?):", re.M)
 _PLACE = re.compile(rf",? !dbg !\d+|,? debug-location !\d+| *{debug_lines.COMMENT.pattern}")
-_FUNCTION = re.compile(r'define [^@]*@("[^"]*"|[\w.$-]+)')
+_FUNCTION = re.compile(r'^define [^@]*@("[^"]*"|[\w.$-]+)', re.M)
 _DEFINITION = re.compile(r"\s*(%[\w.$-]+) = ")
 SHOWS = {"opt": ("-print-changed", "-print-module-scope"), "llc": ("-print-changed=quiet",)}
 """By tool, what has it print passes. Of functions alone a dump of `opt` would have what passes on others, and on the
@@ -90,8 +89,10 @@ def split(log: str, named: Named | None = None, *, every: bool = False) -> Itera
 
 def _function(printed: str) -> str:
     """The function that a text is, in which `-print-after-all` does not name it; empty for a module."""
-    found = None if printed.startswith("; ModuleID = ") else _DEFINED.search(printed)
-    return (found[1] or found[2]) if found else ""
+    if printed.startswith("; ModuleID = "):
+        return ""
+    found = _FUNCTION.search(printed) or _MACHINE_TEXT.search(printed)
+    return found[1] if found else ""
 
 
 def _printed(log: str) -> Iterator[tuple[str, str]]:

@@ -94,6 +94,17 @@ def test_calls_of_one_function_are_one_lowering_that_says_what_is_compiled_again
     assert "have one function call both" not in said
 
 
+def test_arrays_are_told_apart_as_tensors_are(run):
+    """What has no single answer to == would raise in the midst of the user's call."""
+    low = run(
+        "%%lower --to dynamo_fx --text\nimport torch, numpy as np\n"
+        "@torch.compile\ndef scaled(x, by):\n    return x * torch.from_numpy(by)\n"
+        "for n in (8, 8, 9):\n    scaled(torch.ones(n), np.ones(n, dtype=np.float32))\n"
+    )
+    (again,) = low.results["compilation"].captured.recompilations
+    assert again.cause == "dimension 0 of x was 8 and is 9"
+
+
 TRAINING = """\
 from IPython.terminal.interactiveshell import TerminalInteractiveShell
 

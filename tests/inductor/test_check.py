@@ -7,6 +7,9 @@ import torch
 
 import irwidget
 from irwidget.errors import UsageError
+from irwidget.inductor import executing
+from irwidget.inductor.data import InductorStage, InductorText
+from irwidget.inductor.executing import Graph
 from tests.inductor import programs
 
 X = torch.randn(12, 16)
@@ -39,6 +42,20 @@ def test_a_pass_that_breaks_a_graph_is_named():
     assert {state for index, state in states.items() if index < low.check.index} == {"equal"}
     assert {state for index, state in states.items() if index >= low.check.index} == {"differs"}
     assert len(states) > 20
+
+
+def rounded(product):
+    return product, (product * 100).int(), product.round()
+
+
+def test_of_very_many_sums_none_is_called_wrong_that_rounds():
+    """Few evaluations with noise are by chance all near the exact value somewhere."""
+    x = torch.randn(300, 240, generator=torch.Generator().manual_seed(1))
+    graph = Graph(torch.fx.symbolic_trace(lambda x: rounded(x @ x.T)), calls=[[x]])
+    in_order = torch.fx.symbolic_trace(lambda x: rounded(sum(x[:, i : i + 1] * x[:, i] for i in range(240))))
+    stage = InductorStage("a pass", "dynamo", "python", InductorText("in order"))
+    ((_, verdict),) = executing.verdicts(graph, {0: stage}, {0: in_order}, each=True)
+    assert verdict.state == "equal", verdict
 
 
 def test_a_joint_pass_that_breaks_only_the_gradients_is_named():

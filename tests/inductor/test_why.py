@@ -124,6 +124,11 @@ def test_two_lines_with_a_graph_break_between(capfd):
     assert answer.cures[0].endswith(f"(line {programs.line(programs.broken, 'print')})")
 
 
+def test_a_line_of_a_library_is_said_to_be_in_its_file():
+    low = irwidget.lower(torch.nn.Sequential(torch.nn.Linear(4, 4)), torch.randn(2, 4), to="inductor_triton")
+    assert " (linear.py:" in str(low.why("op0"))
+
+
 def test_a_line_that_makes_no_code_is_said_so():
     def viewed(x):
         y = x.T
