@@ -11,6 +11,7 @@ import torch
 
 from irwidget.frontends.decompositions_bytes import value_of
 from irwidget.frontends.decompositions_kinds import How
+from irwidget.frontends.decompositions_narrow import single
 
 aten: Any = torch.ops.aten
 _MOST_GROUPS = 31
@@ -65,7 +66,7 @@ def _convolution(takes: _Takes) -> Callable[..., Any]:
         if transposed:
             return _turned(x, weight, bias, stride, padding, dilation, more, groups)
         if weight.shape[1] == 1 and math.prod(weight.shape[2:]) <= _MOST_TAPS:
-            return _summed(x, weight, bias, stride, padding, dilation)
+            return _summed(single(x), single(weight), bias, stride, padding, dilation).to(x.dtype)
         biases = [None] * groups if bias is None else bias.chunk(groups)
         rest = (stride, padding, dilation, False, more, 1)
         parts = zip(x.chunk(groups, 1), weight.chunk(groups), biases, strict=True)

@@ -21,6 +21,11 @@ _LARGE = 1e8
 # Functions of floats
 
 
+def single(x: Any) -> Any:
+    """Halves as float32, so that not every sum and product is rounded; others as they are."""
+    return x.to(torch.float32) if x.dtype in _HALVES else x
+
+
 def in_single(function: Callable[..., Any]) -> Callable[..., Any]:
     """Halves are computed as float32, integers as eager PyTorch does."""
 

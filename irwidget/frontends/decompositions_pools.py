@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from irwidget.frontends.decompositions_bytes import value_of
+from irwidget.frontends.decompositions_narrow import single
 
 aten: Any = torch.ops.aten
 
@@ -99,16 +100,16 @@ def _average(
         return NotImplemented
     sizes = [_each(one, 3) for one in (kernel, stride or kernel, padding)]
     dimensions = list(map(_along, x.shape[-3:], *sizes, [1] * 3, [ceil_mode] * 3))
-    total = _summed(x, dimensions, _padding(dimensions))
+    total = _summed(single(x), dimensions, _padding(dimensions))
     if by is not None or (padded and not ceil_mode):
-        return total / (by or math.prod(sizes[0]))
-    inside = torch.ones(x.shape[-3:], dtype=x.dtype, device=x.device)
+        return (total / (by or math.prod(sizes[0]))).to(x.dtype)
+    inside = torch.ones(x.shape[-3:], dtype=total.dtype, device=x.device)
     ahead = [one for size in reversed(sizes[2]) for one in (size, size)]
     behind = _padding(dimensions)
     if padded:
         inside = aten.constant_pad_nd.default(inside, ahead, 1)
         behind = [one - other for one, other in zip(behind, ahead, strict=True)]
-    return total / _summed(inside, dimensions, behind)
+    return (total / _summed(inside, dimensions, behind)).to(x.dtype)
 
 
 def _summed(x: Any, dimensions: list[Any], padding: list[Any]) -> Any:

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import irwidget
-from irwidget.frontends import decompositions_narrow
+from irwidget.frontends import decompositions_convolutions, decompositions_narrow, decompositions_pools
 
 aten: Any = torch.ops.aten
 TABLE = decompositions_narrow.table("TOSA")
@@ -43,6 +43,24 @@ def test_functions_of_two_are_those_of_eager_at_every_pair_of_edges() -> None:
         a, b = x[small].to(one), y[small].mul(3).to(one)
         torch.testing.assert_close(TABLE[aten.fmod.Tensor](a, b), torch.fmod(a, b), equal_nan=True)
         torch.testing.assert_close(TABLE[aten.fmod.Scalar](a, 0.75), torch.fmod(a, 0.75), equal_nan=True)
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
+def test_sums_of_halves_are_rounded_once(kind: torch.dtype) -> None:
+    random = torch.Generator().manual_seed(0)
+    x, weight = (torch.randn(*size, generator=random).to(kind) for size in ((1, 6, 7, 8, 9), (6, 1, 3, 3, 3)))
+    how = (None, [1] * 3, [1] * 3, [1] * 3, False, [0] * 3, 6)
+    cases: list[Any] = [
+        (aten.convolution.default, decompositions_convolutions.IN_TOSA[aten.convolution.default], (x, weight), how),
+        *(
+            (aten.avg_pool3d.default, decompositions_pools.AVERAGED[aten.avg_pool3d.default], (x,), more)
+            for more in ((3, 2, 1, True), (3, 1, 1, True, False))
+        ),
+    ]
+    for operator, (_, made), given, more in cases:
+        got, want = made(*given, *more), operator(*(one.double() for one in given), *more)
+        assert got.dtype == kind
+        assert (got.double() - want).abs().le(torch.finfo(kind).eps * want.abs() * 0.51 + 1e-5).all()
 
 
 @pytest.mark.parametrize("how", ["sum", "prod", "mean", "amax", "amin"])
