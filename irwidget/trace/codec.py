@@ -118,7 +118,8 @@ def sequence(numbers: _Ints, known: int) -> bytes:
     again = np.flatnonzero(before[order[1:]] == before[order[:-1]])
     expected[order[again + 1]] = ids[order[again]]
     del order, again
-    found = zigzag(ids - before) + 2
+    found = zigzag(ids - before)
+    found += 2
     found[ids == np.maximum(np.maximum.accumulate(before) + 1, known)] = 1
     found[ids == expected] = 0
     return varints(found)

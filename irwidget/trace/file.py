@@ -26,7 +26,7 @@ from irwidget.trace.texts import Content, lines_of
 
 SUFFIX = ".irtrace"
 
-CHUNK = 8_000_000
+CHUNK = 4_000_000
 """Letters of dumps, or bytes of attachments, after which a chunk ends, so that no reader works for long at once."""
 
 Place = tuple[int, int]
@@ -216,10 +216,13 @@ class Writer:
         meta["pieces"], attached = self._attached(room)
         lines = list(islice(self._ids, known, None))
         shapes, shape_of, coded = codec.lines(lines)
+        del lines
+        sequence = np.concatenate(numbers) if numbers else np.zeros(0, np.int32)
+        numbers.clear()
         return chosen, {
             "meta": chunks.object_of(head | {name: [chunks.to_json(value)] for name, value in meta.items()}),
             "shapes": shapes, "shape-of": shape_of, "numbers": coded,
-            "sequence": codec.sequence(np.concatenate(numbers) if numbers else np.zeros(0, np.int32), known),
+            "sequence": codec.sequence(sequence, known),
             "places": codec.columns(list(islice(self._places, places, None)), 5),
             "place-of": b"".join(where),
             "attachments": b"".join(attached),

@@ -6,6 +6,7 @@ import base64
 import contextlib
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from irwidget.views.widget import untouched
 if TYPE_CHECKING:
     from irwidget.spyre import SpyreProgram
 
+_LONE = re.compile("[\ud800-\udfff]")
 _STYLE = """
 :root { color-scheme: light dark; }
 body {
@@ -137,12 +139,13 @@ def _policy(host: str, *, graphs: bool) -> str:
 
 def document(body: str, title: str, bundles: Sequence[str] = ("viewer",)) -> str:
     """A page around views, with the code of each bundle in it once."""
-    code = "\n".join(
-        f'<script type="text/plain" id="irw-bundle-{name}">{base64.b64encode(packed(name)).decode()}</script>'
+    code = [
+        f'<script type="text/plain" id="irw-bundle-{name}">{base64.b64encode(packed(name)).decode()}</script>\n'
         for name in bundles
-    )
+    ]
     host = static("page.js").replace("</script", "<\\/script")
-    text = f"""<!doctype html>
+    parts = [
+        f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -152,11 +155,12 @@ def document(body: str, title: str, bundles: Sequence[str] = ("viewer",)) -> str
 <style>{_STYLE}</style>
 </head>
 <body>
-{body}
-{code}
-<script type="module">{host}</script>
-</body>
-</html>
-"""
-    # What was not UTF-8 is shown as its escape.
-    return text.encode("utf-8", "backslashreplace").decode()
+""",
+        *(body, "\n", *code, '<script type="module">', host, "</script>\n</body>\n</html>\n"),
+    ]
+    return "".join(_LONE.sub(_escaped, part) if _LONE.search(part) else part for part in parts)
+
+
+def _escaped(lone: re.Match[str]) -> str:
+    """What was not UTF-8, as Python writes it."""
+    return lone[0].encode("utf-8", "backslashreplace").decode()
