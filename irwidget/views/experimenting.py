@@ -268,6 +268,8 @@ class Experiments:
         if not 0 <= trace < len(self._view.traces):
             raise UsageError(f"There is no lowering {trace}")
         parent = next((id for id, one in self._kept.items() if one.said["trace"] == trace), 0)
+        if not parent and trace >= len(self._lowerings):
+            raise UsageError("Only the text of this run is kept: edit what the cell has made last")
         return (self._kept[parent].lowering if parent else self._lowerings[trace]), parent
 
     def _dump(self, trace: int, stage: int) -> tuple[Any, int, int]:

@@ -138,6 +138,12 @@ def test_a_view_of_what_is_only_data_says_so(low):
         ask(view, "plan", trace=0, stage=0)
 
 
+def test_the_last_run_of_a_cell_is_only_text(view):
+    view._show_instead((view.traces[0], view.traces[0]))
+    with pytest.raises(UsageError, match="Only the text of this run is kept"):
+        ask(view, "plan", trace=1, stage=0)
+
+
 def test_failures_are_those_of_a_lowering_and_the_worker_that_dies_costs_the_experiment_only(view, low, tmp_path):
     ask(view, "go", trace=0, stage=2, text="module {\n  foo.bar\n}\n")
     (failed,) = ended(view)
