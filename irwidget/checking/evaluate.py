@@ -43,7 +43,7 @@ _REMAINDERS = frozenset("fmod remainder".split())
 """Exact by themselves, but often composed: `x - trunc(x / y) * y` loses a part of `x`."""
 _QUOTIENT = 1024.0
 """From this quotient on, a remainder has to be exact: what is composed loses more and more of `y`."""
-EMPTIES = frozenset("empty new_empty empty_strided new_empty_strided empty_like".split())
+EMPTIES = frozenset("empty new_empty empty_strided new_empty_strided empty_like empty_permuted".split())
 """Operations that return memory which is not written."""
 _COMPARISONS = frozenset("eq ne lt le gt ge".split())
 _FEW = 64
@@ -108,11 +108,8 @@ class Rounding(Interpreter):
             wide = call(node, *_widened(_wide_dtypes(_floats(args), dict(kwargs))))
         except Exception:
             return False
-        leaves = pytree.tree_leaves(wide)
-        return all(
-            torch.equal(_wide(one).nan_to_num(), _wide(other).nan_to_num())
-            for one, other in zip(tensors, leaves, strict=True)
-        )
+        pairs = zip(tensors, _tensors(wide), strict=True)
+        return all(torch.equal(_wide(one).nan_to_num(), _wide(other).nan_to_num()) for one, other in pairs)
 
 
 class Wide(Interpreter):

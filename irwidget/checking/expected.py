@@ -9,9 +9,8 @@ from __future__ import annotations
 import contextlib
 import copy
 import itertools
-import math
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from irwidget.checking.allowance import ExpectedResult, Unchecked, result_of
@@ -266,6 +265,7 @@ def _case(
 ) -> ExpectedCall:
     import torch
 
+    from irwidget.checking import unsettled
     from irwidget.private_torch import called_as_written, pytree
 
     model, args, kwargs = _own(model, args, kwargs)
@@ -287,7 +287,7 @@ def _case(
     written = _Written(program, fed_by)
     meant, others = written.otherwise() or (exact, others)
     made = [
-        _opened(
+        unsettled.opened(
             result_of(
                 *(label, want, one, [sample[i] for sample in samples]),
                 *(lambda i=i: written.result(i), lambda i=i: written.shaken(i, samples_wanted)),
@@ -323,19 +323,6 @@ def _evaluated(program: ExportedCopy, fed: Sequence[Any], samples_wanted: int) -
     except Exception as error:
         return error
     return exact, samples, others, frozenset(rounding.taken)
-
-
-def _opened(result: ExpectedResult, exact: Any, others: Sequence[Any]) -> ExpectedResult:
-    """The result, with the elements that PyTorch leaves open, which may be anything."""
-    import torch
-
-    from irwidget.checking import unsettled
-
-    mask = unsettled.elements(exact, others, result.allowed)
-    if mask is None:
-        return result
-    allowed = None if result.allowed is None else torch.where(mask, math.inf, result.allowed)
-    return replace(result, open=mask, allowed=allowed)
 
 
 def _refuse_dtypes(program: ExportedCopy, wanted: Sequence[tuple[str, Any]]) -> None:

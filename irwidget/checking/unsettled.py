@@ -5,12 +5,15 @@ The program is evaluated again with other such memory and other such orders: wha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch.fx import Node
 
+from irwidget.checking.allowance import ExpectedResult
 from irwidget.checking.evaluate import EMPTIES, Wide, call
 from irwidget.checking.growth import name_of
 from irwidget.private_torch import parameters, pytree
@@ -47,6 +50,15 @@ def elements(exact: Any, others: Sequence[Any], allowed: torch.Tensor | None) ->
         return None
     mask = ~torch.stack([_same(other, exact, allowed) for other in others]).all(0)
     return mask if bool(mask.any()) else None
+
+
+def opened(result: ExpectedResult, exact: Any, others: Sequence[Any]) -> ExpectedResult:
+    """The result, with the elements that PyTorch leaves open, which may be anything."""
+    mask = elements(exact, others, result.allowed)
+    if mask is None:
+        return result
+    allowed = None if result.allowed is None else torch.where(mask, math.inf, result.allowed)
+    return replace(result, open=mask, allowed=allowed)
 
 
 def _same(one: torch.Tensor, other: torch.Tensor, allowed: torch.Tensor | None) -> torch.Tensor:

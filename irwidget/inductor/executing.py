@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 import torch
 
 from irwidget.checking.allowance import ExpectedResult
+from irwidget.checking.evaluate import EMPTIES
 from irwidget.checking.judge import judge, of_cases
 from irwidget.inductor.data import InductorStage
 from irwidget.inductor.reference import Outcome, Reference, Unexecuted, first_line, is_tensor, own
@@ -213,7 +215,7 @@ class _Joint:
         half = self._graph.slots["forward"].first
         self._given = dict(zip(_placeholders(half), own(args), strict=True))
         kept = list(run(half, own(args)))
-        results = self._run({})
+        results = self._run({}, dict(zip(self._given, args, strict=True)))
         count = len(results) - self._gradients
         return [*results[:count], *kept[count:]]
 
@@ -223,11 +225,18 @@ class _Joint:
         results = self._run(dict(zip(names, args, strict=True)))
         return results[len(results) - self._gradients :]
 
-    def _run(self, tangents: Mapping[str, Any]) -> Sequence[Any]:
+    def _run(self, tangents: Mapping[str, Any], changed: Mapping[str, Any] = MappingProxyType({})) -> Sequence[Any]:
+        """The results; what the graph writes into inputs is written into those of `changed`, too."""
         known = {**self._given, **{name: one for name, one in tangents.items() if name.startswith("tangents_")}}
         inputs = [node for node in self._module.graph.nodes if node.op == "placeholder"]
         values = [known[node.name] if node.name in known else _zeros(node.meta["val"]) for node in inputs]
-        return run(self._module, own(values))
+        values = own(values)
+        results = run(self._module, values)
+        with torch.no_grad():
+            for node, value in zip(inputs, values, strict=True):
+                if is_tensor(changed.get(node.name)):
+                    changed[node.name].copy_(value)
+        return results
 
 
 def _zeros(value: Any) -> torch.Tensor:
@@ -241,6 +250,11 @@ def _placeholders(module: Any) -> list[str]:
 def _outputs(module: Any) -> Sequence[Any]:
     (output,) = (node for node in module.graph.nodes if node.op == "output")
     return output.args[0]
+
+
+def has_open_memory(module: Any) -> bool:
+    """Whether a graph of Dynamo's makes a tensor whose elements nothing says."""
+    return any(getattr(node.target, "__name__", node.target) in EMPTIES for node in module.graph.nodes)
 
 
 def of_dynamo(returned: Any, eager: Sequence[Any]) -> Verdict:

@@ -130,6 +130,8 @@ def _untimed(choices: Any) -> dict[Any, float]:
 class MovedToCpu(TorchDispatchMode):
     """What is computed for real, constants that are folded, is computed on the CPU."""
 
+    supports_higher_order_operators = True
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return func(*map(on_cpu, args), **on_cpu_kwargs(kwargs))
 

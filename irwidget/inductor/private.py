@@ -82,6 +82,7 @@ SITES: Mapping[str, tuple[str, str]] = {
     "fake_dispatch": (_FAKE, "FakeTensor.__torch_dispatch__"),
     "fake_mode_dispatch": (_FAKE, "FakeTensorMode.dispatch"),
     "meta_handlers": (_FAKE, "_DISPATCH_META_HANDLERS"),
+    "dispatch_functionalize": ("torch._subclasses.functional_tensor", "dispatch_functionalize"),
     "init_gpu_context": (_FAKE, "init_gpu_context"),
     "triton_launch": ("torch._higher_order_ops.triton_kernel_wrap", "triton_kernel_wrapper_mutation"),
     "dispatch_key": ("torch._C", "DispatchKey"),

@@ -12,9 +12,11 @@ from typing import Any
 
 import torch
 
+from irwidget.checking import unsettled
 from irwidget.checking.allowance import ExpectedResult, result_of
 from irwidget.checking.evaluate import Rounding, Wide
 from irwidget.checking.expected import CLOSER, SAMPLES, resampled
+from irwidget.inductor import private
 from irwidget.private_torch import is_mutable
 
 _MUTABLE = ("aten.native_batch_norm", "aten.cudnn_batch_norm")
@@ -101,14 +103,14 @@ def _case(module: Any, args: list[Any], samples_wanted: int) -> Case:
             Wide(program, rounding.rounds, seed).run(*own(fed), enable_io_processing=False)
             for seed in (None, *range(samples_wanted))
         ]
-    return Case(
-        args,
-        tuple(
-            result_of(label, want, exact[i], [sample[i] for sample in samples])
-            for i, (label, want) in enumerate(wanted.items())
-        ),
-        outcome,
+        others = unsettled.evaluations(program, lambda: own(fed))
+    results = (
+        unsettled.opened(
+            result_of(label, want, exact[i], [sample[i] for sample in samples]), exact[i], [one[i] for one in others]
+        )
+        for i, (label, want) in enumerate(wanted.items())
     )
+    return Case(args, tuple(results), outcome)
 
 
 def _program(outcome: Outcome, args: list[Any]) -> torch.fx.GraphModule:
@@ -122,7 +124,7 @@ def _program(outcome: Outcome, args: list[Any]) -> torch.fx.GraphModule:
     try:
         made = make_fx(flat, table)(*own(args))
         if _changes(made):
-            made = make_fx(torch.func.functionalize(flat, remove="mutations_and_views"), table)(*own(args))
+            made = make_fx(private.get("dispatch_functionalize")(flat), table)(*own(args))
     except Exception as error:
         raise Unexecuted(f"it cannot be evaluated in float64: {type(error).__name__}: {first_line(error)}") from error
     for node in made.graph.nodes:

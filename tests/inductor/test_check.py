@@ -44,6 +44,38 @@ def test_a_pass_that_breaks_a_graph_is_named():
     assert len(states) > 20
 
 
+class Normed(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.convolution, self.norm = torch.nn.Conv2d(2, 3, 3), torch.nn.BatchNorm2d(3)
+
+    def forward(self, x):
+        return self.norm(self.convolution(x)).relu()
+
+
+def test_training_with_running_statistics_is_checked_to_its_code():
+    """The graphs write into buffers; the gradient of a convolution has None beside tensors."""
+    x = torch.randn(2, 2, 6, 6)
+    assert irwidget.lower(Normed(), x, to="inductor_fx", check=True).check.state == "equal"
+    patch = {"joint_custom_post_pass": swapping({aten.mul.Tensor: aten.add.Tensor})}
+    low = irwidget.lower(Normed(), x, to="inductor_fx", check=True, patches=patch)
+    assert (low.check.state, low.check.dump) == ("differs", "joint_custom_post_pass")
+    assert "running_mean" in low.check.reason
+
+
+OPEN = {
+    "memory": lambda x: torch.empty_like(x),
+    "temporaries in place": lambda x: torch.nanquantile(x, 0.5),
+    "effects": lambda x: torch.linalg.solve(x[:, :12] + 9 * torch.eye(12), x),
+}
+
+
+@pytest.mark.parametrize("kind", OPEN)
+def test_a_verdict_on_what_is_hard_to_execute(kind):
+    low = irwidget.lower(OPEN[kind], X, to="inductor_fx", check=True)
+    assert low.check.state in ("equal", "not checked" if kind == "memory" else ""), low.check
+
+
 def rounded(product):
     return product, (product * 100).int(), product.round()
 
