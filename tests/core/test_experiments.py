@@ -170,8 +170,9 @@ def test_passes_are_left_out_moved_and_replaced(linalg):
     for given in ((0, b"module {}"), (0.5, None)):
         with pytest.raises(UsageError, match="takes the number of a dump and a text"):
             linalg.edit(*given)
-    with pytest.raises(UsageError, match="There is no dump 99"):
-        linalg.edit(99)
+    for number in (len(names), -1 - len(names)):
+        with pytest.raises(UsageError, match=f"There is no dump {number}: this lowering has the dumps 0 to "):
+            linalg.edit(number)
 
 
 def test_a_failing_lowering_goes_on_from_what_is_mended():
@@ -188,6 +189,10 @@ def test_a_failing_lowering_goes_on_from_what_is_mended():
 
 def test_llvm_ir_is_edited_too():
     low = irwidget.lower(LLVM, to="raw_ir", pipeline="opt -O1 | opt -passes=instcombine")
+    assert (low.edit(0).read, irwidget.lower("; nothing", to="raw_ir", pipeline="user-tool cat").edit(0).read) == (
+        True,
+        False,
+    )
     new = low.edit(0, LLVM.replace("sub i32 %a, %b", "mul i32 %a, 8")).run()
     assert "shl i32 %a, 3" in new.text
     assert irwidget.compare(low, new).costs["operations"] == (2, 2)
@@ -205,14 +210,53 @@ def test_text_after_which_nothing_runs_is_read_all_the_same():
     again = low.edit(-1).run()
     assert [dump.text for dump in again.dumps] == [low.text]
     wrong = low.text.replace("ret i32", "rte i32")
-    with pytest.raises(PassError, match="expected instruction opcode"):
+    with pytest.raises(PassError, match="expected instruction opcode") as raised:
         low.edit(-1, wrong).run()
+    failed = raised.value.lowering
+    assert [(step.tool, number) for number, step in enumerate(failed.trace.steps)] == [("opt", failed.failure.step)]
     (said,) = low.edit(-1, wrong).problems()
     assert said.message == "expected instruction opcode"
     (said,) = low.edit(-1, LLVM.replace("define i32", "defne i32")).problems()
     assert "expected top-level entity" in said.message, "also where nothing tells the language any more"
     (said,) = low.edit(0, LLVM.replace("add i32 %x", "add i32 %xx")).problems()
     assert said.message == "use of undefined value '%xx'. Did you mean %x?"
+
+
+def test_names_that_may_have_been_meant_are_all_that_are_near_and_of_the_kind():
+    text = "func.func @sum(%some: i32) -> i32 {\n  %b = arith.addi %some, %some : i32\n  return %b : i32\n}"
+    low = irwidget.lower(text, to="raw_ir", pipeline="mlir-opt --cse")
+    said = [
+        low.edit(0, text.replace(*words, 1)).problems()[0].message
+        for words in (("arith.addi", "arith.addx"), ("%some, %some", "%sum, %some"), ("return %b", "return %zzz"))
+    ]
+    assert said == [
+        "custom op 'arith.addx' is unknown. Did you mean arith.addi or arith.addf?",
+        "use of undeclared SSA value name. Did you mean %some?",
+        "use of undeclared SSA value name",
+    ]
+
+
+def test_programs_that_are_none_end_what_is_saved_for_programs(tmp_path):
+    low = irwidget.lower(LLVM, to="raw_ir", pipeline="opt -O1 | user-tool cat | opt -O1", elide=False)
+    low.edit(0).save(tmp_path)
+    files = {path.name: path.read_text().splitlines() for path in tmp_path.iterdir()}
+    go = 'cd "$(dirname "$0")"'
+    versions = ", ".join(f"{name} {version}" for name, version in low.tools.items())
+    assert files == {
+        "edited.ll": LLVM.splitlines(),
+        "run.sh": [
+            go,
+            "python -m irwidget lower edited.ll --to raw_ir --pipeline 'opt -O1 | user-tool cat | opt -O1' --no-elide",
+        ],
+        "tools.sh": [
+            go,
+            f"# What ran was {versions}: programs of another release may have other options.",
+            "set -e",
+            "opt -O1 -S edited.ll -o 1.ll",
+            "# user-tool cat: no program does this; run.sh does",
+            "exit 1",
+        ],
+    }
 
 
 def test_all_of_what_runs_is_said_at_once(linalg):
@@ -229,9 +273,15 @@ def test_all_of_what_runs_is_said_at_once(linalg):
     assert "max-iterations=1 " in f"{made.dumps[2].options} "
     assert start.arranged([(1, {}), (0, {}), (2, {})]).says == "passes in another order"
     assert start.arranged([(0, {}), (1, {}), (2, {})]).steps == start.steps
+    moved = [start.moved(names[0], before=names[2]), start.moved(names[1], before=names[0]), start.moved(names[0])]
+    orders = [[names.index(one.name) for one in each.passes] for each in moved]
+    assert orders == [[1, 0, 2], [1, 0, 2], [1, 2, 0]]
+    with pytest.raises(UsageError, match="no-such-pass"):
+        start.inserted("mlir-opt --no-such-pass")
     for order, says in (
         ([(0, {}), (0, {})], "each at most once"),
         ([(3, {})], "each at most once"),
+        ([(-1, {})], "each at most once"),
         ([(0, {"max-iterations": "many"})], "max-iterations wants a whole number, not 'many'"),
         ([(0, {"max-itertions": "1"})], "Did you mean max-iterations"),
         ([(1, {"a": "1"})], "It has none"),
@@ -276,6 +326,8 @@ def test_triton_itself_compiles_what_was_edited(tmp_path):
     assert said == ["['add.f32']", "['sub.f32']"]
     middle = next(i for i, dump in enumerate(low.dumps) if dump.name == "tritongpu-coalesce")
     low.edit(middle).save(tmp_path / "middle")
+    low.edit(max(i for i, dump in enumerate(low.dumps) if dump.step == 0)).save(tmp_path / "first")
+    assert (tmp_path / "first/add_kernel.ttir").exists(), "of each stage"
     assert not (tmp_path / "middle/override.sh").exists(), "Triton takes what a stage ends with, nothing in between"
 
 

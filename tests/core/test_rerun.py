@@ -77,6 +77,8 @@ def test_it_is_stopped_and_has_the_time_of_a_lowering(low):
         endless.run(stop=stop)
     with pytest.raises(ToolError, match=r"The edited cell timed out|after 0.3 s, the limit of this lowering"):
         endless.run(timeout=0.3)
+    with pytest.raises(UsageError, match="a limit is a number of seconds above 0, not 0"):
+        endless.run(timeout=0)
 
 
 def test_of_several_models_it_is_the_one_that_was_edited(shell, run):  # noqa: F811
