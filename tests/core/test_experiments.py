@@ -14,7 +14,8 @@ from torch import nn
 
 import irwidget
 from irwidget import PassError, UsageError, pipelines
-from irwidget.experiments import stock
+from irwidget.experiments import passes, stock
+from irwidget.experiments.passes import Planned
 from irwidget.toolchain import external
 from irwidget.trace import Step
 from irwidget.views import fallbacks
@@ -290,6 +291,45 @@ def test_all_of_what_runs_is_said_at_once(linalg):
             start.arranged(order)
 
 
+def planned(name, options="", of=0, index=1):
+    return Planned(name, Step("mlir-opt", f"builtin.module(func.func({name}{options}))"), of, index)
+
+
+def test_options_of_a_pass_that_can_be_changed():
+    one = planned("inline", "{top-down=true max-iterations=3 plugin-path=/tmp/x default-pipeline=cse}")
+    assert one.options == {"top-down": "true", "max-iterations": "3"}, "none that names a file or other passes"
+    changed = one.changed({"top-down": False, "max-iterations": 12})
+    assert changed.step.arguments == (
+        "builtin.module(func.func(inline{top-down=false max-iterations=12 plugin-path=/tmp/x default-pipeline=cse}))"
+    )
+    with pytest.raises(UsageError, match="inline has no option 'plugin-path' to set here"):
+        one.changed({"plugin-path": "/tmp/y"})
+
+
+def test_what_is_other_in_some_passes_is_said_in_short():
+    whole = [planned(name, "{a=1 b=2}", index=i) for i, name in enumerate("pqrs", 1)]
+    own = [planned(name, of=-1, index=-1) for name in "xy"]
+    said = [
+        passes.difference(some, whole)
+        for some in (
+            whole, whole[3:], whole[2:] + own, [], [whole[1], whole[0], *whole[2:]],
+            [whole[0].changed({"b": 3}), *whole[1:]], [whole[1].changed({"a": 0, "b": 5}), own[0]],
+        )
+    ]  # fmt: skip
+    assert said == [
+        "", "without p, q, r", "without p, q; with x, y", "without 4 passes", "passes in another order",
+        "p with b=3", "without p, r, s; with x; q with a=0 b=5",
+    ]  # fmt: skip
+
+
+def test_passes_are_taken_apart_where_another_program_has_them():
+    parts = [("mlir-opt", "x{a=b,c}"), ("torch-mlir-opt", "torch-y"), ("mlir-opt", "func.func(z{d=e,f})")]
+    whole = Step("mlir-opt", f"builtin.module({','.join(text for _, text in parts)})")
+    assert stock.programs([whole]) == tuple(Step(tool, f"builtin.module({text})") for tool, text in parts)
+    own = Step("torch-mlir-opt", "--cse --torch-y")
+    assert stock.programs([own]) == (own,)
+
+
 PROGRAM = """
 import sys
 from triton.backends.compiler import GPUTarget
@@ -377,6 +417,11 @@ def test_from_the_last_dump_before_a_failure_what_would_have_run_goes_on():
         irwidget.lower(text, to="raw_ir", pipeline=f"torch-mlir-opt --cse --{contract} --canonicalize")
     failed = raised.value.lowering
     assert [dump.name for dump in failed.dumps] == ["input", "cse"]
+    assert [(one.name, one.index) for one in failed.edit(0).passes] == [
+        ("cse", 1),
+        (contract, -1),
+        ("canonicalize", -1),
+    ]
     experiment = failed.edit(-1, text.replace("llvm.add", "arith.addi"))
     assert [dump.name for dump in experiment.run().dumps[1:]] == [contract, "canonicalize"]
     with pytest.raises(UsageError, match="No pass -1 comes after the edited dump"):
