@@ -6,7 +6,9 @@ from importlib import metadata
 
 import pytest
 
+from irwidget import reports
 from irwidget.toolchain import lock
+from irwidget.toolchain.lock import LockedTool
 from irwidget.trace import Step
 
 TAG = f"cp{sys.version_info.major}{sys.version_info.minor}"
@@ -88,3 +90,25 @@ def test_the_version_that_a_folder_has_comes_first(tmp_path):
 def test_versions_are_those_of_the_tools_that_run_here():
     steps = [Step("opt", "-O1"), Step("mlir-opt", "--cse", program=True), Step("llc", ""), Step("user-tool", "cat")]
     assert lock.versions(steps) == {"llvmlite": metadata.version("llvmlite")}
+
+
+def test_what_is_other_here_than_locked_is_told(locked):
+    has = metadata.version("pytest")
+    tools = [
+        LockedTool("pytest", has, "embedded"), LockedTool("pytest", "0.2", "embedded"),
+        LockedTool("absent", "3", "optional"), LockedTool("absent", "3", "embedded"),
+        LockedTool("absent", "", "optional"),
+    ]  # fmt: skip
+    assert [reports.problems_of(tool) for tool in tools] == [
+        "",
+        f"{has} is installed, toolchain.lock has 0.2: results may differ",
+        "missing: pip install 'irwidget[absent]'",
+        "missing: pip install 'absent==3'",
+        "missing: pip install absent",
+    ]
+    torch = metadata.version("torch").partition("+")[0]
+    rows = reports.doctor_as_data()["tools"]
+    assert [[*row.values()] for row in rows[:2]] == [
+        ["torch", torch, "0.1", "-", "embedded", f"{torch} is installed, toolchain.lock has 0.1: results may differ"],
+        ["absent-tool", "-", "3.0", "23", "optional", "missing: pip install 'irwidget[absent-tool]'"],
+    ]
