@@ -52,8 +52,9 @@ def test_the_edited_cell_is_lowered_and_no_variable_of_the_notebook_changes(shel
     assert shell.user_ns["kept"] == [1]
     written = f"%%lower --arch=sm_90 --to triton_ir\n{made.source}"
     assert made.trace.sources == {"<edited cell>": written}, "by no cell's name, and as it was edited"
-    again = made.edit(source=made.source).run()
-    assert (again.text, again.name) == (made.text, "add: cell edited: run again")
+    unchanged = made.edit(source=made.source)
+    again = unchanged.named("mine").run()
+    assert (again.text, again.name, unchanged.says) == (made.text, "add: cell edited: mine", "run again")
     assert made.edit(0).run(check=True).check.reason.startswith("what was lowered ran in a copy of the kernel")
 
 

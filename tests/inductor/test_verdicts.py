@@ -6,7 +6,7 @@ import torch
 from irwidget.inductor import checks, executing
 from irwidget.inductor.data import CapturedCompilation, InductorStage, InductorText, Stopped
 from irwidget.inductor.executing import Graph, Slot
-from irwidget.trace import Trace, Verdict, dump
+from irwidget.trace import Scope, Trace, Verdict, dump
 
 X = torch.arange(6.0).reshape(2, 3) + 0.5
 WANTED = X.clone().requires_grad_()
@@ -107,7 +107,9 @@ EQUAL = [Verdict("equal", error=i / 8, eager_error=i / 16) for i in range(5)]
 
 def verdict(*verdicts, target="aot_backward", arch=None, each=False, **more):
     captured = CapturedCompilation(STAGES, verdicts=verdicts, **more)
-    dumps = (dump(one.name, one.content.text, step=0, language="python") for one in STAGES)
+    dumps = (
+        dump(one.name, one.content.text, step=0, language="python", scope=Scope("", one.direction)) for one in STAGES
+    )
     return checks.verdict(captured, Trace(target, tuple(dumps)), target, arch, each=each)
 
 
@@ -119,6 +121,7 @@ def test_a_lowering_is_equal_where_all_its_ends_are():
     ]
     turned = verdict(*enumerate(EQUAL[:3]), (3, EQUAL[4]), (4, EQUAL[3]))
     assert (turned.error, turned.each) == (4 / 8, ()), "the largest of both halves"
+    assert verdict((0, EQUAL[0]), (3, EQUAL[3]), (4, EQUAL[4])).state == "equal", "halves stand for the joint graph"
 
 
 @pytest.mark.parametrize(("verdicts", "more", "said"), [
@@ -146,4 +149,6 @@ def test_the_first_wrong_dump_is_named_with_what_was_not_executed_before_it():
     found = verdict((0, EQUAL[0]), (2, wrong), (3, wrong))
     assert (found.state, found.dump, found.index) == ("differs", "same", 2)
     assert found.reason == "wrong; it was equal after dynamo, and 1 dump between were not executed"
+    assert verdict((0, EQUAL[0]), (1, Verdict("not checked")), (2, wrong)).reason == found.reason
     assert verdict((0, EQUAL[0]), (1, wrong)).reason == "wrong"
+    assert verdict((0, EQUAL[0]), (4, wrong)).reason == "wrong", "what is before it is of other halves"
