@@ -524,6 +524,19 @@ def test_a_half_made_environment_is_none(monkeypatch):
         environments.find("x==2.0")
 
 
+def test_what_is_being_made_is_not_deleted(monkeypatch, tmp_path):
+    monkeypatch.setenv(environments.WHERE, str(tmp_path))
+    for name in ("p-1", "p-2"):
+        (tmp_path / name).mkdir()
+        note = {"releases": name.replace("-", "=="), "python": "3.11", "bytes": 5, "made": 0}
+        (tmp_path / name / "toolchain.json").write_text(json.dumps(note))
+    with environments._alone(tmp_path / "p-2"), pytest.raises(UsageError, match="p-2 is being made by another process"):
+        environments.delete(["p-2"])
+    assert [one.name for one in environments.cached()] == ["p-1", "p-2"]
+    assert [one.name for one in environments.delete(["p==2"])] == ["p-2"]
+    assert [one.name for one in environments.cached()] == ["p-1"]
+
+
 def test_two_makers_make_one(monkeypatch):
     _pip(monkeypatch, f"time.sleep(0.5)\n{MAKES}")
     made, told = [], []
