@@ -255,7 +255,7 @@ def test_the_names_that_a_release_lacks(monkeypatch):
     monkeypatch.setattr(triton_private, "_NEEDED", needed)
     assert triton_private.missing() == ["triton.knobs.gone", "triton.no_such.module"]
     with pytest.raises(UnsupportedError, match=r"has no triton\.knobs\.gone, triton\.no_such\.module; irwidget works"):
-        fitting.require(["torch", "triton"])
+        fitting.require(["torch", "Triton"])
 
 
 def test_what_cannot_be_sent_is_told(other_triton):
@@ -513,6 +513,8 @@ def test_an_environment_is_made_once_and_deleted(monkeypatch, capsys):
 
 
 def test_a_half_made_environment_is_none(monkeypatch):
+    killed = environments.folder() / f".{environments.cache_name(parse('x==2.0'))}.making-by-one-that-was-killed"
+    killed.mkdir(parents=True)
     _pip(monkeypatch, f"{MAKES}\nsys.exit('ERROR: No matching distribution (from versions: 0.1, 0.2)')")
     with pytest.raises(ToolError, match=r"pip has no x==2\.0 for this machine.*The last that it has: 0\.1, 0\.2"):
         environments.find("x==2.0")
