@@ -14,6 +14,7 @@ from irwidget import failures, output
 from irwidget.errors import IRWidgetError, UsageError
 from irwidget.experiments.experiment import Judge
 from irwidget.experiments.passes import Planned
+from irwidget.toolchain import budget
 from irwidget.toolchain.run import Options, Progress
 from irwidget.trace import Diagnostic, Location, Trace
 
@@ -127,7 +128,7 @@ class CellExperiment(Generic[_Lowering]):
             where = f"line {place.line}, column {place.column}: " if place else ""
             raise UsageError(f"The edited cell is no Python: {where}{found[0].message}")
         options = replace(self.options, stop=stop)
-        options = replace(options, timeout=timeout) if timeout is not None else options
+        options = replace(options, timeout=budget.limit(timeout)) if timeout is not None else options
         with failures.limited(options):
             ran = self.cell.again(self.text, check, options)
         made = None if ran.trace is None else self._made(ran.trace)

@@ -274,8 +274,6 @@ def _close(one: Any, other: Any) -> bool:
     """Whether two values are the same but for the order in which the same kernels add."""
     if not is_tensor(one) or not is_tensor(other):
         return type(one) is type(other) and (one == other or one != one)
-    if (one.shape, one.dtype) != (other.shape, other.dtype):
-        return False
     try:
         torch.testing.assert_close(one.detach(), other, equal_nan=True)
     except AssertionError:

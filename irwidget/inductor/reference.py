@@ -43,9 +43,9 @@ class Outcome:
         outputs = list(returned) if isinstance(returned, list | tuple) else [returned]
         found = {f"result {i}": _kept(one) for i, one in enumerate(outputs) if one is not None}
         found |= self._gradients(outputs, given)
-        after = zip(self.names, taken, strict=True)
-        found |= {_input(name): _kept(one) for name, one in after if name in self.changed and is_tensor(one)}
-        return found
+        after = [(name, one, old) for name, one, old in zip(self.names, taken, args, strict=True) if is_tensor(one)]
+        changed = {name for name, one, old in after if name in self.changed or (copied and not _same(one, old))}
+        return found | {_input(name): _kept(one) for name, one, _ in after if name in changed}
 
     def _gradients(self, outputs: Sequence[Any], given: Sequence[Any]) -> dict[str, Any]:
         ends = [one for one in outputs if _wants(one)]

@@ -14,7 +14,8 @@ from torch import nn
 
 import irwidget
 from irwidget import PassError, UsageError, pipelines
-from irwidget.experiments import stock
+from irwidget.experiments import passes, stock
+from irwidget.experiments.passes import Planned
 from irwidget.toolchain import external
 from irwidget.trace import Step
 from irwidget.views import fallbacks
@@ -170,8 +171,9 @@ def test_passes_are_left_out_moved_and_replaced(linalg):
     for given in ((0, b"module {}"), (0.5, None)):
         with pytest.raises(UsageError, match="takes the number of a dump and a text"):
             linalg.edit(*given)
-    with pytest.raises(UsageError, match="There is no dump 99"):
-        linalg.edit(99)
+    for number in (len(names), -1 - len(names)):
+        with pytest.raises(UsageError, match=f"There is no dump {number}: this lowering has the dumps 0 to "):
+            linalg.edit(number)
 
 
 def test_a_failing_lowering_goes_on_from_what_is_mended():
@@ -188,6 +190,10 @@ def test_a_failing_lowering_goes_on_from_what_is_mended():
 
 def test_llvm_ir_is_edited_too():
     low = irwidget.lower(LLVM, to="raw_ir", pipeline="opt -O1 | opt -passes=instcombine")
+    assert (low.edit(0).read, irwidget.lower("; nothing", to="raw_ir", pipeline="user-tool cat").edit(0).read) == (
+        True,
+        False,
+    )
     new = low.edit(0, LLVM.replace("sub i32 %a, %b", "mul i32 %a, 8")).run()
     assert "shl i32 %a, 3" in new.text
     assert irwidget.compare(low, new).costs["operations"] == (2, 2)
@@ -205,14 +211,53 @@ def test_text_after_which_nothing_runs_is_read_all_the_same():
     again = low.edit(-1).run()
     assert [dump.text for dump in again.dumps] == [low.text]
     wrong = low.text.replace("ret i32", "rte i32")
-    with pytest.raises(PassError, match="expected instruction opcode"):
+    with pytest.raises(PassError, match="expected instruction opcode") as raised:
         low.edit(-1, wrong).run()
+    failed = raised.value.lowering
+    assert [(step.tool, number) for number, step in enumerate(failed.trace.steps)] == [("opt", failed.failure.step)]
     (said,) = low.edit(-1, wrong).problems()
     assert said.message == "expected instruction opcode"
     (said,) = low.edit(-1, LLVM.replace("define i32", "defne i32")).problems()
     assert "expected top-level entity" in said.message, "also where nothing tells the language any more"
     (said,) = low.edit(0, LLVM.replace("add i32 %x", "add i32 %xx")).problems()
     assert said.message == "use of undefined value '%xx'. Did you mean %x?"
+
+
+def test_names_that_may_have_been_meant_are_all_that_are_near_and_of_the_kind():
+    text = "func.func @sum(%some: i32) -> i32 {\n  %b = arith.addi %some, %some : i32\n  return %b : i32\n}"
+    low = irwidget.lower(text, to="raw_ir", pipeline="mlir-opt --cse")
+    said = [
+        low.edit(0, text.replace(*words, 1)).problems()[0].message
+        for words in (("arith.addi", "arith.addx"), ("%some, %some", "%sum, %some"), ("return %b", "return %zzz"))
+    ]
+    assert said == [
+        "custom op 'arith.addx' is unknown. Did you mean arith.addi or arith.addf?",
+        "use of undeclared SSA value name. Did you mean %some?",
+        "use of undeclared SSA value name",
+    ]
+
+
+def test_programs_that_are_none_end_what_is_saved_for_programs(tmp_path):
+    low = irwidget.lower(LLVM, to="raw_ir", pipeline="opt -O1 | user-tool cat | opt -O1", elide=False)
+    low.edit(0).save(tmp_path)
+    files = {path.name: path.read_text().splitlines() for path in tmp_path.iterdir()}
+    go = 'cd "$(dirname "$0")"'
+    versions = ", ".join(f"{name} {version}" for name, version in low.tools.items())
+    assert files == {
+        "edited.ll": LLVM.splitlines(),
+        "run.sh": [
+            go,
+            "python -m irwidget lower edited.ll --to raw_ir --pipeline 'opt -O1 | user-tool cat | opt -O1' --no-elide",
+        ],
+        "tools.sh": [
+            go,
+            f"# What ran was {versions}: programs of another release may have other options.",
+            "set -e",
+            "opt -O1 -S edited.ll -o 1.ll",
+            "# user-tool cat: no program does this; run.sh does",
+            "exit 1",
+        ],
+    }
 
 
 def test_all_of_what_runs_is_said_at_once(linalg):
@@ -229,15 +274,60 @@ def test_all_of_what_runs_is_said_at_once(linalg):
     assert "max-iterations=1 " in f"{made.dumps[2].options} "
     assert start.arranged([(1, {}), (0, {}), (2, {})]).says == "passes in another order"
     assert start.arranged([(0, {}), (1, {}), (2, {})]).steps == start.steps
+    moved = [start.moved(names[0], before=names[2]), start.moved(names[1], before=names[0]), start.moved(names[0])]
+    orders = [[names.index(one.name) for one in each.passes] for each in moved]
+    assert orders == [[1, 0, 2], [1, 0, 2], [1, 2, 0]]
+    with pytest.raises(UsageError, match="no-such-pass"):
+        start.inserted("mlir-opt --no-such-pass")
     for order, says in (
         ([(0, {}), (0, {})], "each at most once"),
         ([(3, {})], "each at most once"),
+        ([(-1, {})], "each at most once"),
         ([(0, {"max-iterations": "many"})], "max-iterations wants a whole number, not 'many'"),
         ([(0, {"max-itertions": "1"})], "Did you mean max-iterations"),
         ([(1, {"a": "1"})], "It has none"),
     ):
         with pytest.raises(UsageError, match=says):
             start.arranged(order)
+
+
+def planned(name, options="", of=0, index=1):
+    return Planned(name, Step("mlir-opt", f"builtin.module(func.func({name}{options}))"), of, index)
+
+
+def test_options_of_a_pass_that_can_be_changed():
+    one = planned("inline", "{top-down=true max-iterations=3 plugin-path=/tmp/x default-pipeline=cse}")
+    assert one.options == {"top-down": "true", "max-iterations": "3"}, "none that names a file or other passes"
+    changed = one.changed({"top-down": False, "max-iterations": 12})
+    assert changed.step.arguments == (
+        "builtin.module(func.func(inline{top-down=false max-iterations=12 plugin-path=/tmp/x default-pipeline=cse}))"
+    )
+    with pytest.raises(UsageError, match="inline has no option 'plugin-path' to set here"):
+        one.changed({"plugin-path": "/tmp/y"})
+
+
+def test_what_is_other_in_some_passes_is_said_in_short():
+    whole = [planned(name, "{a=1 b=2}", index=i) for i, name in enumerate("pqrs", 1)]
+    own = [planned(name, of=-1, index=-1) for name in "xy"]
+    said = [
+        passes.difference(some, whole)
+        for some in (
+            whole, whole[3:], whole[2:] + own, [], [whole[1], whole[0], *whole[2:]],
+            [whole[0].changed({"b": 3}), *whole[1:]], [whole[1].changed({"a": 0, "b": 5}), own[0]],
+        )
+    ]  # fmt: skip
+    assert said == [
+        "", "without p, q, r", "without p, q; with x, y", "without 4 passes", "passes in another order",
+        "p with b=3", "without p, r, s; with x; q with a=0 b=5",
+    ]  # fmt: skip
+
+
+def test_passes_are_taken_apart_where_another_program_has_them():
+    parts = [("mlir-opt", "x{a=b,c}"), ("torch-mlir-opt", "torch-y"), ("mlir-opt", "func.func(z{d=e,f})")]
+    whole = Step("mlir-opt", f"builtin.module({','.join(text for _, text in parts)})")
+    assert stock.programs([whole]) == tuple(Step(tool, f"builtin.module({text})") for tool, text in parts)
+    own = Step("torch-mlir-opt", "--cse --torch-y")
+    assert stock.programs([own]) == (own,)
 
 
 PROGRAM = """
@@ -276,6 +366,8 @@ def test_triton_itself_compiles_what_was_edited(tmp_path):
     assert said == ["['add.f32']", "['sub.f32']"]
     middle = next(i for i, dump in enumerate(low.dumps) if dump.name == "tritongpu-coalesce")
     low.edit(middle).save(tmp_path / "middle")
+    low.edit(max(i for i, dump in enumerate(low.dumps) if dump.step == 0)).save(tmp_path / "first")
+    assert (tmp_path / "first/add_kernel.ttir").exists(), "of each stage"
     assert not (tmp_path / "middle/override.sh").exists(), "Triton takes what a stage ends with, nothing in between"
 
 
@@ -325,6 +417,11 @@ def test_from_the_last_dump_before_a_failure_what_would_have_run_goes_on():
         irwidget.lower(text, to="raw_ir", pipeline=f"torch-mlir-opt --cse --{contract} --canonicalize")
     failed = raised.value.lowering
     assert [dump.name for dump in failed.dumps] == ["input", "cse"]
+    assert [(one.name, one.index) for one in failed.edit(0).passes] == [
+        ("cse", 1),
+        (contract, -1),
+        ("canonicalize", -1),
+    ]
     experiment = failed.edit(-1, text.replace("llvm.add", "arith.addi"))
     assert [dump.name for dump in experiment.run().dumps[1:]] == [contract, "canonicalize"]
     with pytest.raises(UsageError, match="No pass -1 comes after the edited dump"):

@@ -151,7 +151,7 @@ def test_what_a_worker_prints_is_not_kept_for_ever(tmp_path):
     assert log.st_size < 1 << 20
 
 
-def test_a_limit_of_a_container_is_heeded(tmp_path):
+def test_a_limit_of_a_container_is_heeded(tmp_path, monkeypatch):
     groups, mounted = tmp_path / "cgroup", tmp_path / "fs"
     inner = mounted / "memory" / "a" / "b"
     inner.mkdir(parents=True)
@@ -165,3 +165,5 @@ def test_a_limit_of_a_container_is_heeded(tmp_path):
     groups.write_text("0::/of/the/host\n")
     assert processes.cgroup_limits(groups, mounted) == [5000]
     assert processes.cgroup_limits(tmp_path / "none", mounted) == []
+    monkeypatch.setattr(processes, "cgroup_limits", lambda: [1 << 62, 4000])
+    assert processes.memory_limit() == 3000

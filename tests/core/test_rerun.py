@@ -52,8 +52,9 @@ def test_the_edited_cell_is_lowered_and_no_variable_of_the_notebook_changes(shel
     assert shell.user_ns["kept"] == [1]
     written = f"%%lower --arch=sm_90 --to triton_ir\n{made.source}"
     assert made.trace.sources == {"<edited cell>": written}, "by no cell's name, and as it was edited"
-    again = made.edit(source=made.source).run()
-    assert (again.text, again.name) == (made.text, "add: cell edited: run again")
+    unchanged = made.edit(source=made.source)
+    again = unchanged.named("mine").run()
+    assert (again.text, again.name, unchanged.says) == (made.text, "add: cell edited: mine", "run again")
     assert made.edit(0).run(check=True).check.reason.startswith("what was lowered ran in a copy of the kernel")
 
 
@@ -77,6 +78,8 @@ def test_it_is_stopped_and_has_the_time_of_a_lowering(low):
         endless.run(stop=stop)
     with pytest.raises(ToolError, match=r"The edited cell timed out|after 0.3 s, the limit of this lowering"):
         endless.run(timeout=0.3)
+    with pytest.raises(UsageError, match="a limit is a number of seconds above 0, not 0"):
+        endless.run(timeout=0)
 
 
 def test_of_several_models_it_is_the_one_that_was_edited(shell, run):  # noqa: F811

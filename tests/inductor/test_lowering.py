@@ -292,6 +292,7 @@ def test_a_gpu_is_asked_for_again_where_there_was_none():
         ({"to": "inductor_fx", "patches": "epilogue_fusions=False"}, "no setting 'epilogue_fusions'"),
         ({"to": "inductor_fx", "patches": "nonsense"}, "settings by name"),
         ({"to": "inductor_fx", "mode": "fast"}, "mode is"),
+        ({"to": "inductor_fx", "again": [(X, X, X)]}, "too many"),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_is_compiled(options, message):

@@ -227,3 +227,46 @@ def test_a_target_that_the_text_names(arguments):
 def test_a_processor_for_functions_that_are_written_in_another_way(head):
     made = irwidget.lower(head.format("ret void"), to="raw_ir", pipeline="opt -O1 -mtriple=x86_64 -mcpu=x86-64-v3")
     assert '"target-cpu"="x86-64-v3"' in made.text
+
+
+LOOP = """\
+target triple = "x86_64-unknown-linux-gnu"
+define void @f(ptr noalias %a, ptr noalias %b) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %n, %loop ]
+  %p = getelementptr float, ptr %a, i64 %i
+  %x = load float, ptr %p
+  %y = fmul float %x, %x
+  %q = getelementptr float, ptr %b, i64 %i
+  store float %y, ptr %q
+  %n = add i64 %i, 1
+  %c = icmp eq i64 %n, 4096
+  br i1 %c, label %end, label %loop
+end:
+  ret void
+}
+"""
+LINE = """\
+  %p{0} = getelementptr float, ptr %a, i64 {0}
+  %x{0} = load float, ptr %p{0}
+  %y{0} = fmul float %x{0}, %x{0}
+  %q{0} = getelementptr float, ptr %b, i64 {0}
+  store float %y{0}, ptr %q{0}
+"""
+
+
+@pytest.mark.parametrize(("options", "loop", "line"), [
+    ("-O1", (True, 8), (False, 4)),
+    ("-O2", (True, 8), (True, 1)),
+    ("-O2 -vectorize-loops=false", (False, 8), (True, 1)),
+    ("-O2 -vectorize-slp=0", (True, 8), (False, 4)),
+    ("-O3 -disable-loop-unrolling", (True, 4), (True, 1)),
+])  # fmt: skip
+def test_options_of_opt_are_those_of_their_passes(options, loop, line):
+    """Whether it computes with vectors, and how many products there are."""
+    unrolled = f"{LOOP.partition('entry:')[0]}{''.join(map(LINE.format, range(4)))}  ret void\n}}\n"
+    asked = llvm.settings("opt", f"{options} -mcpu=haswell")
+    made = [llvm.optimize(text, asked) for text in (LOOP, unrolled)]
+    assert [("x float>" in text, text.count("fmul")) for text in made] == [loop, line]

@@ -80,6 +80,16 @@ def test_a_hang_is_ended(monkeypatch) -> None:
     assert cell.status == "timeout"
 
 
+@pytest.mark.exhaustive  # two processes
+def test_a_process_that_ended_while_it_had_nothing_to_do_is_replaced() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        for _ in range(2):
+            assert sweep({"linear": linear()}, ["torch_mlir"], pool)["linear", "torch_mlir"].status == "ok"
+            (one,) = process._idle
+            one.kill()
+            one.process.wait(60)
+
+
 def test_comparison_says_what_changed(tmp_path) -> None:
     from dataclasses import replace
 

@@ -255,7 +255,7 @@ def test_the_names_that_a_release_lacks(monkeypatch):
     monkeypatch.setattr(triton_private, "_NEEDED", needed)
     assert triton_private.missing() == ["triton.knobs.gone", "triton.no_such.module"]
     with pytest.raises(UnsupportedError, match=r"has no triton\.knobs\.gone, triton\.no_such\.module; irwidget works"):
-        fitting.require(["torch", "triton"])
+        fitting.require(["torch", "Triton"])
 
 
 def test_what_cannot_be_sent_is_told(other_triton):
@@ -513,6 +513,8 @@ def test_an_environment_is_made_once_and_deleted(monkeypatch, capsys):
 
 
 def test_a_half_made_environment_is_none(monkeypatch):
+    killed = environments.folder() / f".{environments.cache_name(parse('x==2.0'))}.making-by-one-that-was-killed"
+    killed.mkdir(parents=True)
     _pip(monkeypatch, f"{MAKES}\nsys.exit('ERROR: No matching distribution (from versions: 0.1, 0.2)')")
     with pytest.raises(ToolError, match=r"pip has no x==2\.0 for this machine.*The last that it has: 0\.1, 0\.2"):
         environments.find("x==2.0")
@@ -522,6 +524,19 @@ def test_a_half_made_environment_is_none(monkeypatch):
     _pip(monkeypatch, "sys.exit('ERROR: Could not find it: NewConnectionError')")
     with pytest.raises(ToolError, match="(?s)pip reaches no package index.*named by its path"):
         environments.find("x==2.0")
+
+
+def test_what_is_being_made_is_not_deleted(monkeypatch, tmp_path):
+    monkeypatch.setenv(environments.WHERE, str(tmp_path))
+    for name in ("p-1", "p-2"):
+        (tmp_path / name).mkdir()
+        note = {"releases": name.replace("-", "=="), "python": "3.11", "bytes": 5, "made": 0}
+        (tmp_path / name / "toolchain.json").write_text(json.dumps(note))
+    with environments._alone(tmp_path / "p-2"), pytest.raises(UsageError, match="p-2 is being made by another process"):
+        environments.delete(["p-2"])
+    assert [one.name for one in environments.cached()] == ["p-1", "p-2"]
+    assert [one.name for one in environments.delete(["p==2"])] == ["p-2"]
+    assert [one.name for one in environments.cached()] == ["p-1"]
 
 
 def test_two_makers_make_one(monkeypatch):

@@ -1,0 +1,154 @@
+"""What is compared of a graph with eager PyTorch, and the verdict on a lowering that it leads to."""
+
+import pytest
+import torch
+
+from irwidget.inductor import checks, executing
+from irwidget.inductor.data import CapturedCompilation, InductorStage, InductorText, Stopped
+from irwidget.inductor.executing import Graph, Slot
+from irwidget.trace import Scope, Trace, Verdict, dump
+
+X = torch.arange(6.0).reshape(2, 3) + 0.5
+WANTED = X.clone().requires_grad_()
+trace = torch.fx.symbolic_trace
+
+
+def stage(name, phase="dynamo", **more):
+    return InductorStage(name, phase, "python", InductorText(name), **more)
+
+
+def judged(eager, other, *args):
+    graph = Graph(trace(eager), calls=[list(args)])
+    ((_, verdict),) = executing.verdicts(graph, {0: stage("a pass")}, {0: trace(other)}, each=True)
+    return verdict
+
+
+def in_two(x):
+    made = x + 1
+    made.mul_(2)
+    return made
+
+
+def flipped_gradient(x):
+    return x.detach() + x.flip(0) - x.flip(0).detach()
+
+
+def gives(what):
+    return ("differs", f"{what} is not what eager PyTorch gives")
+
+
+@pytest.mark.parametrize(("eager", "other", "args", "verdict"), [
+    (lambda x: x.sum(0), lambda x: x.sum(0, keepdim=True), [X],
+     ("differs", "result 0 has shape [1, 3], not [3]")),
+    (lambda x: (x, x + 1), lambda x: (x,), [X], gives("result 1")),
+    (lambda x: (x,), lambda x: (x, x + 1), [X], gives("result 1")),
+    (lambda x: x * 2, lambda x: x.double() * 2, [X], ("differs", "result 0 is torch.float64, not torch.float32")),
+    (lambda x: x + 1, lambda x: x.add_(1), [X], gives("input 'x'")),
+    (lambda x: x + 1, lambda x: x + 1, [torch.full((2,), torch.nan)], ("equal", "")),
+    (lambda x: x.as_strided((3,), (2,)) + 0, lambda x: x[:3] + 0, [torch.arange(12.0)[::2]], ("equal", "")),
+    (in_two, lambda x: (x + 1) * 2, [X], ("equal", "")),
+    (in_two, lambda x: (x + 1) * 3, [X], ("differs", "result 0[")),
+    (lambda x: x * x, lambda x: x * x.detach(), [WANTED], ("differs", "gradient of 'x'[")),
+    (lambda x: x * 1, flipped_gradient, [WANTED], ("differs", "gradient of 'x'[")),
+    (lambda x: torch.rand_like(x), lambda x: x, [X], ("not checked", "random")),
+])  # fmt: skip
+def test_all_that_a_graph_does_is_compared(eager, other, args, verdict):
+    found = judged(eager, other, *args)
+    assert (found.state, found.reason[: len(verdict[1])]) == verdict, found
+
+
+@pytest.mark.parametrize(("factors", "each", "found"), [
+    ((2, 2), False, [(0, "equal"), (1, "equal")]),
+    ((2, None), False, [(0, "equal"), (1, "not checked"), (2, "equal")]),
+    ((3, 2), False, [(0, "differs"), (1, "equal"), (2, "equal")]),
+    ((2, 2), True, [(0, "equal"), (1, "equal"), (2, "equal")]),
+])  # fmt: skip
+def test_graphs_are_executed_where_the_code_does_not_settle_it(factors, each, found):
+    def code(factor):
+        slot = Slot()
+        slot.code = None if factor is None else (lambda args: [args[0] * factor])
+        slot.first = trace(lambda x: x * 2)
+        return slot
+
+    slots = dict(zip(("", "backward"), map(code, factors), strict=True))
+    chosen = []
+
+    def compiled(*args):
+        put = [slot for slot in slots.values() if slot.put]
+        chosen.append(len(put))
+        return (put or [slots[""]])[0]([*args])
+
+    graph = Graph(trace(lambda x: x * 2), compiled, slots, [[X]])
+    stages = {0: stage("code", "code"), 1: stage("code", "code", direction="backward"), 2: stage("graph")}
+    verdicts = executing.verdicts(graph, stages, {2: trace(lambda x: x * 2)}, each=each)
+    assert [(number, verdict.state) for number, verdict in verdicts] == found
+    assert set(chosen) == {1}
+
+
+@pytest.mark.parametrize(("returned", "state"), [
+    ([X, (3, None)], "equal"), ([X + 1, (3, None)], "differs"), ([X.double(), (3, None)], "differs"),
+    ([X, (3.0, None)], "differs"), ([X], "differs"), ([X, (3, None), 4], "differs"), ([X[:1], (3, None)], "differs"),
+])  # fmt: skip
+def test_what_dynamo_returns(returned, state):
+    assert executing.of_dynamo(returned, [X, 3, None]).state == state
+
+
+def test_a_nan_is_a_nan():
+    lost = torch.tensor(torch.nan)
+    assert executing.of_dynamo([lost, float("nan")], [lost, float("nan")]).state == "equal"
+
+
+STAGES = (
+    stage("dynamo"), stage("same", "joint"), stage("same", "joint"),
+    stage("f", "post_grad", direction="forward"), stage("b", "post_grad", direction="backward"),
+)  # fmt: skip
+EQUAL = [Verdict("equal", error=i / 8, eager_error=i / 16) for i in range(5)]
+
+
+def verdict(*verdicts, target="aot_backward", arch=None, each=False, **more):
+    captured = CapturedCompilation(STAGES, verdicts=verdicts, **more)
+    dumps = (
+        dump(one.name, one.content.text, step=0, language="python", scope=Scope("", one.direction)) for one in STAGES
+    )
+    return checks.verdict(captured, Trace(target, tuple(dumps)), target, arch, each=each)
+
+
+def test_a_lowering_is_equal_where_all_its_ends_are():
+    found = verdict(*enumerate(EQUAL), each=True)
+    assert (found.state, found.dump, found.index, found.error, found.eager_error) == ("equal", "b", 4, 4 / 8, 4 / 16)
+    assert [(one.index, one.dump, one.error) for one in found.each] == [
+        (number, one.name, number / 8) for number, one in enumerate(STAGES)
+    ]
+    turned = verdict(*enumerate(EQUAL[:3]), (3, EQUAL[4]), (4, EQUAL[3]))
+    assert (turned.error, turned.each) == (4 / 8, ()), "the largest of both halves"
+    assert verdict((0, EQUAL[0]), (3, EQUAL[3]), (4, EQUAL[4])).state == "equal", "halves stand for the joint graph"
+
+
+@pytest.mark.parametrize(("verdicts", "more", "said"), [
+    ([(0, EQUAL[0]), (3, EQUAL[0])], {}, "the last graph was not executed; the last dump that was, after f, is equal"),
+    ([*enumerate(EQUAL[:4]), (4, Verdict("not checked", reason="why"))], {},
+     "why; the last dump that was, after f, is equal"),
+    ([*enumerate(EQUAL[:4]), (4, Verdict("not checked"))], {"unbuilt": "no g++"},
+     "the code was not built: no g++; the last dump that was, after f, is equal"),
+    ([*enumerate(EQUAL)], {"target": "inductor_python", "arch": "sm_90"},
+     "the code is not executed: --check runs on the CPU; the last dump that was, after b, is equal"),
+    ([*enumerate(EQUAL)], {"target": "inductor_loop_ir"},
+     "loop IR is not executed; the last dump that was, after b, is equal"),
+    ([*enumerate(EQUAL)], {"stopped": Stopped("it stopped", "post_grad", None)},
+     "it was not compiled again: it stopped"),
+    ([(-1, Verdict("not checked", reason="random"))], {}, "random"),
+    ([], {}, "nothing of it could be executed"),
+])  # fmt: skip
+def test_what_is_not_executed_is_not_checked(verdicts, more, said):
+    found = verdict(*verdicts, **more)
+    assert (found.state, found.reason) == ("not checked", said)
+
+
+def test_the_first_wrong_dump_is_named_with_what_was_not_executed_before_it():
+    wrong = Verdict("differs", reason="wrong")
+    found = verdict((0, EQUAL[0]), (2, wrong), (3, wrong))
+    assert (found.state, found.dump, found.index) == ("differs", "same", 2)
+    assert found.reason == "wrong; it was equal after dynamo, and 1 dump between were not executed"
+    assert verdict((0, EQUAL[0]), (1, Verdict("not checked")), (2, wrong)).reason == found.reason
+    assert verdict((0, EQUAL[0]), (1, wrong)).reason == "wrong"
+    assert verdict((0, EQUAL[0]), (4, wrong)).reason == "wrong", "what is before it is of other halves"
