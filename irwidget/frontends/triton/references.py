@@ -67,7 +67,7 @@ class References:
         self._provenance: Provenance[_Compared] = Provenance()
         self._doubt = ""
         self._close: dict[int, tuple[private_torch.StorageWeakRef, _Found, Location | None]] = {}
-        """The results of `isclose` and of their `all()`, by their memory: what was compared, and where."""
+        """The results of `isclose`, by their memory: what was compared, and where."""
 
     def wrote(self, compared: _Compared, storages: Sequence[torch.UntypedStorage], given: Sequence[Any]) -> None:
         """A launch that was given this has written these; comparisons with them go to its list, to no earlier one's."""
@@ -117,10 +117,7 @@ class References:
             self._note(self._found(args[:2]), place(), "" if made else f"{name} says no")
         elif str(func) in ("aten.all.default", "aten._local_scalar_dense.default"):
             _, found, where = self._close.get(private_torch.storage_id(args[0]), (None, [], None))
-            if found and name == "all":
-                self._close_at(made, found, where)
-            else:
-                self._note(found, where, "" if made else "isclose says no")
+            self._note(found, where, "" if made else "isclose says no")
 
     def _close_at(self, result: torch.Tensor, found: _Found, place: Location | None) -> None:
         with as_it_is():
