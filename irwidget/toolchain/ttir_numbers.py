@@ -56,6 +56,9 @@ _TORCHS = {
     "f8E5M2FNUZ": "float8_e5m2fnuz",
 }
 """Floats that NumPy does not have, by PyTorch's names."""
+_WITHOUT_SIGN = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0], dtype=np.float32)
+FOURS = np.concatenate([_WITHOUT_SIGN, -_WITHOUT_SIGN])
+"""The values of floats of 4 bits (e2m1), by their bits."""
 
 
 def is_foreign(kind: Type) -> bool:
@@ -72,6 +75,14 @@ def from_bits(bits: Any, kind: Type) -> Any:
     if kind.element == "bf16":
         return (np.asarray(bits).astype(np.uint32) << 16).view(np.float32)
     return _eights(_torchs(kind))[np.asarray(bits).view(np.uint8)]
+
+
+def to_four(values: Any) -> Any:
+    """The bits of the nearest floats of 4 bits, of the even one of two; 6 for all that is more, and for NaN."""
+    size, between = np.abs(values), (_WITHOUT_SIGN[1:] + _WITHOUT_SIGN[:-1]) / 2
+    below, up_to = (np.searchsorted(between, size, side=side) for side in ("left", "right"))
+    nearest = np.where(below % 2 == 0, below, up_to)
+    return np.where(np.isnan(values), 7, nearest | np.signbit(values) << 3)
 
 
 def to_bits(values: Any, kind: Type) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from irwidget.toolchain.ttir_numbers import extreme, from_bits, fused, high_product, rounded, to_bits
+from irwidget.toolchain.ttir_numbers import FOURS, extreme, from_bits, fused, high_product, rounded, to_bits, to_four
 from irwidget.toolchain.ttir_program import Type
 from irwidget.toolchain.ttir_rounding import to_whole
 
@@ -22,6 +22,7 @@ _FLOATS = {
     "f64": "f64",
     "e4m3": "f8E4M3FN",
     "e5m2": "f8E5M2",
+    "e2m1": "f4E2M1FN",
 }
 _APPROXIMATE: dict[str, Callable[[Any], Any]] = {
     "ex2": np.exp2,
@@ -294,13 +295,16 @@ def _to_float(bits: Any, of: str, to: str, ways: Sequence[str]) -> Any:
     if not is_float(of):
         return None if rest else to_bits(rounded(_numbers(bits, of), kind), kind).astype(np.uint64)
     before = _float(of)
-    value = from_bits(low(bits, before.bits).astype(before.bits_dtype), before)
+    bits = low(bits, before.bits).astype(before.bits_dtype)
+    value = FOURS[bits] if of == "e2m1" else from_bits(bits, before)
     if "ftz" in ways:
         value = _flushed(value)
     if rest <= set(_WHOLE) and len(rest) == 1:
         value, rest = _WHOLE[rest.pop()](value), set[str]()
-    if rest or ("satfinite" in ways) != (kind.bits == 8):
+    if rest or ("satfinite" in ways) != (kind.bits <= 8):
         return None
+    if to == "e2m1":
+        return to_four(value).astype(np.uint64)
     if kind.bits == 8:
         most = 448.0 if to == "e4m3" else 57344.0
         return np.where(np.isnan(value), np.uint64(127), _eight(np.clip(value, -most, most), kind))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from irwidget.toolchain.ttir_numbers import Poison, rounded, unsigned
+from irwidget.toolchain.ttir_numbers import FOURS, Poison, rounded, unsigned
 from irwidget.toolchain.ttir_program import NotRead, Operation, Type
 
 Function = Callable[..., Any]
@@ -104,9 +104,6 @@ def _dot(x: Any, y: Any, z: Any, kind: Type, short: bool) -> Any:
 
 # --- products of narrow floats with scales ------------------------------------------------
 
-_FOURS = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0], dtype=np.float32)
-"""The values of floats of 4 bits (e2m1) without a sign."""
-
 
 def _scaled(op: Operation) -> Function:
     match = re.search(r"lhs = (\w+) rhs = (\w+)", op.text)
@@ -139,7 +136,7 @@ def _unpacked(bits: Any, axis: int) -> Any:
     """Two floats of 4 bits of each byte, along an axis."""
     bits = np.moveaxis(bits.view(np.uint8), axis, -1)
     pairs = np.stack([bits & 15, bits >> 4], axis=-1).reshape(*bits.shape[:-1], -1)
-    return np.moveaxis(np.where(pairs & 8, -_FOURS[pairs & 7], _FOURS[pairs & 7]), -1, axis)
+    return np.moveaxis(FOURS[pairs], -1, axis)
 
 
 def _spread(scale: Any, values: Any, side: int) -> Any:

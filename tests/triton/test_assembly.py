@@ -1,6 +1,7 @@
 """Inline assembly of executed launches: PTX, computed as its manual defines it."""
 
 import inspect
+import math
 
 import numpy as np
 import pytest
@@ -254,3 +255,45 @@ def test_floats_of_8_bits_are_made_and_read_by_their_instructions():
         assert made.tolist() == [0x3838, 0x7E7E, 0xAAAA, 0x7F7F]
         (halves,) = ttir_ptx.instruction("", "cvt", ["rn", "f16x2", "e4m3x2"], [made])
         assert (halves & np.uint64(0xFFFF)).astype(np.uint16).view(np.float16)[:3].tolist() == [1, 448, -0.3125]
+
+
+@triton.jit
+def packs_fours(x_ptr, y_ptr, BLOCK: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, BLOCK))
+    packed = tl.inline_asm_elementwise(
+        """
+        {
+            .reg .b8 byte<2>;
+            cvt.rn.satfinite.e2m1x2.f32 byte0, $2, $1;
+            cvt.rn.satfinite.e2m1x2.f32 byte1, $1, $2;
+            mov.b32 $0, {byte0, byte1, byte0, byte1};
+        }
+        """,
+        "=r,f,f",
+        [x, -x],
+        dtype=tl.int32,
+        is_pure=True,
+        pack=1,
+    )
+    tl.store(y_ptr + tl.arange(0, BLOCK), packed)
+
+
+def test_floats_of_4_bits_are_made_and_read_by_their_instructions():
+    """Halves go to the even one, what is too large to 6, NaN to the positive 6."""
+    values = [0.0, 0.25, 0.26, 0.75, 1.25, 1.26, 1.75, 2.5, 3.5, 5.0, 5.1, 6.9, math.inf, math.nan, -1.0, -0.2]
+    wanted = [0, 0, 1, 2, 2, 3, 4, 4, 6, 6, 7, 7, 7, 7, 10, 8]
+    with frontend.recording("sm_100", values=True) as launches:
+        x = torch.tensor(values, device="cuda")
+        y = torch.zeros(16, dtype=torch.int32, device="cuda")
+        packs_fours[(1,)](x, y, BLOCK=16)
+        made = y.tolist()
+    assert not launches.diagnostics
+    bits = [one % (1 << 32) for one in made]
+    assert [one & 15 for one in bits] == wanted
+    assert [one >> 4 & 15 for one in bits] == [
+        7 if one != one else code ^ 8 for one, code in zip(values, wanted, strict=True)
+    ]
+    assert [(one >> 12 & 15, one >> 8 & 15) for one in bits] == [(one & 15, one >> 4 & 15) for one in bits]
+    assert [one >> 16 for one in bits] == [one & 0xFFFF for one in bits]
+    (halves,) = ttir_ptx.instruction("", "cvt", ["rn", "f16x2", "e2m1x2"], [np.array([0x2F], dtype=np.uint64)])
+    assert halves.view(np.float16)[:2].tolist() == [-6, 1]

@@ -280,6 +280,9 @@ plus_one[(1,)](x, y)
 """
 
 
+MADE = "what the cell makes of its results, by the CPU,"
+
+
 @pytest.mark.parametrize(
     ("comparison", "state", "said"),
     [
@@ -290,8 +293,40 @@ plus_one[(1,)](x, y)
         ("torch.testing.assert_close(y.cpu(), (x + 1).cpu())", "not checked", "agrees with the cell's reference"),
         ("torch.equal(y.double()[3:9].clone(), x[3:9].double())", "differs", "line 12 says: equal says no"),
         ("torch.equal(x.clone().copy_(y), x)", "differs", "line 12 says: equal says no"),
-        ("torch.equal(torch.cat([x, y]), torch.cat([x, x]))", "differs", "line 12 says: equal says no"),
-        ("torch.equal(torch.zeros_like(y), y * 0)", "not checked", "nothing with what plus_one wrote, or a copy of it"),
+        ("torch.equal(torch.cat([y, y]), torch.cat([x, x]))", "differs", "line 12 says: equal says no"),
+        (
+            "torch.equal(torch.zeros_like(y), x * 0)",
+            "not checked",
+            "nothing with what plus_one wrote, or what it makes",
+        ),
+        ("y.equal(x)", "differs", "line 12 says: equal says no"),
+        ("y.allclose(x)", "differs", "line 12 says: allclose says no"),
+        ("torch.isclose(y, x + 1)", "not checked", "compares nothing"),
+        ("print(torch.isclose(y, x + 1).all())", "not checked", "agrees with the cell's reference (line 12)"),
+        ("bool(torch.isclose(y, x + 1).all())", "not checked", "agrees with the cell's reference (line 12)"),
+        ("bool(torch.isclose(y, x).all())", "differs", "line 12 says: isclose says no"),
+        ("bool(y.isclose(x).any())", "not checked", "compares nothing"),
+        ("bool(y.isclose(x).logical_or_(y > 0).all())", "not checked", "compares nothing"),
+        ("y.zero_(); torch.equal(y, x + 9)", "not checked", "compares nothing"),
+        ("y.copy_(x); torch.equal(y, x + 9)", "not checked", "compares nothing"),
+        ("y.fill_(2); torch.equal(y, x + 9)", "not checked", "compares nothing"),
+        ("y[...] = x; torch.equal(y, x + 9)", "not checked", "compares nothing"),
+        ("torch.add(x, 1, out=y); torch.equal(y, x + 9)", "not checked", "compares nothing"),
+        ("y.normal_(); torch.equal(y, x + 9)", "not checked", "compares nothing"),
+        ("y[:40] = 0; y[40:] = 0; torch.equal(y, x + 9)", "not checked", "compares nothing"),
+        ("y[:8] = 0; torch.equal(y[:8], x[:8])", "not checked", "compares nothing"),
+        ("y[:8] = 0; torch.equal(y[8:], x[8:])", "differs", "line 12 says: equal says no"),
+        ("y[:8] = 0; torch.equal(y, x)", "not checked", f"{MADE} differs from its reference (line 12): equal says no"),
+        ("y[:8] = 0; torch.equal(y.cpu(), x)", "not checked", f"{MADE} differs from its reference (line 12): equal"),
+        ("y[y > 0] = 0; torch.equal(y, x * 0)", "not checked", f"{MADE} agrees with its reference (line 12)"),
+        ("y += 1; torch.equal(y, x + 2)", "not checked", f"{MADE} "),
+        ("z = x.clone(); z[4:] = y[4:]; torch.equal(z[4:], x[4:])", "differs", "line 12 says: equal says no"),
+        ("z = x.clone(); z[4:] = y[4:]; torch.equal(z[:4], x[4:8])", "not checked", "compares nothing"),
+        ("z = x.clone(); z[4:] = y[4:]; torch.equal(z, x)", "not checked", f"{MADE} differs from"),
+        ("torch.equal(torch.cat([x, y]), torch.cat([x, x]))", "not checked", f"{MADE} differs from its reference"),
+        ("torch.testing.assert_close((y * 2).sum(), (x * 2 + 2).sum())", "not checked", f"{MADE} agrees with its ref"),
+        ("torch.equal(y * 2, y + y)", "not checked", "compares nothing"),
+        ("z = x * 0; plus_one[(1,)](y, z); torch.equal(z, x)", "differs", "line 12 says: equal says no"),
         ("None", "not checked", "the cell compares nothing with what plus_one wrote"),
     ],
 )

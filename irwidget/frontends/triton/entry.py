@@ -6,7 +6,7 @@ import inspect
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from irwidget.errors import UsageError
 from irwidget.frontends import triton
@@ -18,6 +18,9 @@ from irwidget.registry import Target, frontends, option
 from irwidget.toolchain import client, triton_archs
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Trace, Verdict, not_checked
+
+if TYPE_CHECKING:
+    from irwidget.frontends.triton.launch import LaunchComparison
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,20 +97,34 @@ class _TritonKernel(KernelBegun):
         executed = f"{target.name} is not executed"
         if not compared:
             return not_checked(
-                f"{executed}, and the cell compares nothing with what {trace.name} wrote, or a copy of it"
+                f"{executed}, and the cell compares nothing with what {trace.name} wrote, or what it makes of that"
             )
         if doubt := next((one.doubt for one in compared if one.doubt), ""):
             return not_checked(f"{executed}, and {doubt}")
-        wrong = next((one for one in compared if not one.equal), None)
+        wrong = next((one for one in compared if one.exact and not one.equal), None)
         if wrong is None:
-            lines = ", ".join(dict.fromkeys(f"line {one.place.line}" for one in compared if one.place))
-            return not_checked(
-                f"{executed}; the kernel's TTIR, executed on the CPU, agrees with the cell's reference"
-                + (f" ({lines})" if lines else "")
-            )
+            return not_checked(f"{executed}; {_found(compared)}")
         place = f" at line {wrong.place.line}" if wrong.place else ""
         reason = f"the CPU executes its TTIR, and the cell's own reference{place} says: {wrong.said}"
         return Verdict("differs", "the kernel's TTIR, before any pass", None, reason)
+
+
+def _found(compared: Sequence[LaunchComparison]) -> str:
+    """What comparisons say of a kernel, none of which shows that it is wrong."""
+    exact = [one for one in compared if one.exact]
+    said = [f"the kernel's TTIR, executed on the CPU, agrees with the cell's reference{_lines(exact)}"] if exact else []
+    made = [one for one in compared if not one.exact]
+    what = "what the cell makes of its results, by the CPU,"
+    if agree := [one for one in made if one.equal]:
+        said.append(f"{what} agrees with its reference{_lines(agree)}")
+    if differ := [one for one in made if not one.equal]:
+        said.append(f"{what} differs from its reference{_lines(differ)}: {differ[0].said}")
+    return "; ".join(said)
+
+
+def _lines(compared: Sequence[LaunchComparison]) -> str:
+    lines = ", ".join(dict.fromkeys(f"line {one.place.line}" for one in compared if one.place))
+    return f" ({lines})" if lines else ""
 
 
 class Triton(FrontEnd):

@@ -29,6 +29,8 @@ class LaunchComparison:
     """In what they differ."""
     doubt: str = ""
     """Why what launches have written before is left to chance."""
+    exact: bool = True
+    """Whether what the launch has written is compared, as it is; else what operations have made of it."""
 
 
 @dataclass(frozen=True)

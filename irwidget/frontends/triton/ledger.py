@@ -18,11 +18,14 @@ OVERWRITING = frozenset(
     "copy_ zero_ fill_ uniform_ normal_ bernoulli_ random_ exponential_ geometric_ cauchy_ log_normal_".split()
 )
 """Operators that write all of their first argument without reading it."""
-COPYING = frozenset(
-    "clone _to_copy copy_ index index_select gather masked_select cat stack repeat flip roll constant_pad_nd".split()
-)
+COPYING = frozenset("clone _to_copy copy_ index index_select gather masked_select cat stack repeat flip roll".split())
 """Operators that give elements of their first argument, of another type perhaps; `copy_` those of its second one."""
 GPU, HOST = "cuda", "cpu"
+
+
+def unwatched(func: Any, args: Any, kwargs: Any) -> Callable[[Any], None]:
+    """Sees nothing of an operation, and nothing of its result."""
+    return lambda made: None
 
 
 class Ledger(TorchDispatchMode):
@@ -33,27 +36,26 @@ class Ledger(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self.memories = Memories()
-        self.copied: Callable[[torch.Tensor, torch.Tensor], None] = lambda source, target: None
-        """Is told of each tensor that elements of another one are copied to."""
+        self.watching = unwatched
+        """Is told of each operation before it is done; what it returns, of its result."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        with DisableTorchFunction():
+            done = self.watching(func, args, kwargs or {})
         made = rounded_once(func, args, kwargs or {})
         with DisableTorchFunction():
             self._note(func, args, kwargs or {}, made)
-            if (name := _name(func)) in COPYING:
-                for source in _plain(args[name == "copy_"]):
-                    for target in _plain(made):
-                        self.copied(source, target)
+            done(made)
         return made
 
     def _note(self, func: Any, args: Any, kwargs: Any, made: Any) -> None:
         for memory, ref in self._known(private_torch.written_arguments(func, args, kwargs)):
             if ref.is_whole():
                 memory.written = None
-                memory.measured &= _name(func) not in OVERWRITING
+                memory.measured &= name_of(func) not in OVERWRITING
             elif (mask := ref.mask()) is not None:
                 memory.mark(mask)
-        new = [one for one in _plain(made) if self.memories.find(one) is None]
+        new = [one for one in plain(made) if self.memories.find(one) is None]
         if not new:
             return
         on_gpu = any(memory.home == GPU for memory, _ in self._known((args, kwargs)))
@@ -61,11 +63,11 @@ class Ledger(TorchDispatchMode):
             if self.memories.find(one) is None:  # of two that share one
                 memory = self.memories.new(one)
                 memory.home = GPU if on_gpu else ""
-                if _name(func) in EMPTY:
+                if name_of(func) in EMPTY:
                     memory.uninitialized()
 
     def _known(self, values: Any) -> Iterable[tuple[Memory, Ref]]:
-        for one in _plain(values):
+        for one in plain(values):
             memory = self.memories.find(one)
             if memory is not None:
                 yield memory, Ref(memory, one.dtype, tuple(one.shape), one.stride(), int(one.storage_offset()))
@@ -81,7 +83,7 @@ class Ledger(TorchDispatchMode):
             memory.written = None
 
 
-def _name(func: Any) -> str:
+def name_of(func: Any) -> str:
     return str(func.__name__).partition(".")[0]
 
 
@@ -90,7 +92,7 @@ def has_memory(tensor: torch.Tensor) -> bool:
     return tensor.layout is torch.strided and not private_torch.is_transformed(tensor)
 
 
-def _plain(values: Any) -> list[torch.Tensor]:
+def plain(values: Any) -> list[torch.Tensor]:
     """The tensors that are places in memory."""
     leaves = pytree.tree_leaves(values)
     return [
