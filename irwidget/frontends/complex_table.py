@@ -202,6 +202,22 @@ def _prod(a: Pair, dim: int | None = None, keepdim: bool = False, **_: Any) -> P
     return Pair(result.re.unsqueeze(along), result.im.unsqueeze(along)) if keepdim and dim is not None else result
 
 
+def _var(a: Pair, dim: Any = None, **kwargs: Any) -> Any:
+    return torch.var(a.re, dim, **kwargs) + torch.var(a.im, dim, **kwargs)
+
+
+def _std(a: Pair, dim: Any = None, **kwargs: Any) -> Any:
+    return torch.sqrt(_var(a, dim, **kwargs))
+
+
+def _with_mean(spread: Callable[..., Any]) -> Callable[..., Any]:
+    def made(a: Pair, dim: Any = None, *, keepdim: bool = False, **kwargs: Any) -> Any:
+        mean = Pair(*(one.mean(dim, keepdim) for one in (a.re, a.im)))
+        return spread(a, dim, keepdim=keepdim, **kwargs), mean
+
+    return made
+
+
 _OTHERS: dict[str, Callable[..., Any]] = {
     "add": _add,
     "sub": _sub,
@@ -236,6 +252,10 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "copy_": lambda a, b, non_blocking=False: Pair(a.re.copy_(pair(b).re), a.im.copy_(pair(b).im)),
     "ones_like": lambda a, **_: Pair(torch.ones_like(a.re), torch.zeros_like(a.im)),
     "prod": _prod,
+    "var": _var,
+    "var_mean": _with_mean(_var),
+    "std": _std,
+    "std_mean": _with_mean(_std),
 }
 
 

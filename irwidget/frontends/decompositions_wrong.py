@@ -387,7 +387,7 @@ _TAKES: dict[Any, Callable[..., bool]] = {
     **dict.fromkeys(_INDEX_PUTS, _any_of(decompositions_masks.takes, _adds_truths)),
     **dict.fromkeys((aten._embedding_bag.default, aten._embedding_bag_forward_only.default), _has_weights),
     **dict.fromkeys((aten.abs.default, aten.any.default, aten.all.default), is_byte),
-    aten.index.Tensor: decompositions_masks.reads,
+    aten.index.Tensor: decompositions_masks.chooses,
     **dict.fromkeys(_SOFTMAXES, is_single),
 }
 

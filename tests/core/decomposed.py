@@ -27,7 +27,8 @@ def rolled(x: torch.Tensor) -> Any:
 
 
 def windows(x: torch.Tensor) -> Any:
-    return x.unfold(-1, 4, 3).sum(1), x.unfold(0, 2, 1), x[:, [-2, 0]], x[[-1, 0], [1, -2]]
+    numbers = x[1, 2].unfold(0, 1, 1), x[1, 2].unfold(0, 0, 2)
+    return x.unfold(-1, 4, 3).sum(1), x.unfold(0, 2, 1), x[:, [-2, 0]], x[[-1, 0], [1, -2]], *numbers
 
 
 def powers(x: torch.Tensor) -> Any:
@@ -272,6 +273,13 @@ def masked(x: torch.Tensor, i: torch.Tensor, f: torch.Tensor) -> Any:
     return *written, put(rows > 0, [many[:4]], rows[:1] < 9, True), put(x, [x > 200], x[1], True)
 
 
+def selected(x: torch.Tensor, i: torch.Tensor, f: torch.Tensor) -> Any:
+    """By several masks, on which the process ends in linalg, and by as many places as there are."""
+    square, mask = f[:36].reshape(4, 3, 3), i[1:4] > 1
+    found = torch.nonzero(f[:3] > 0).squeeze(1)
+    return square[:, mask, mask], square[mask.logical_not().nonzero().squeeze(1), :, -1], square[found, :, found - 3]
+
+
 def short(x: torch.Tensor, i: torch.Tensor, *_: torch.Tensor) -> Any:
     """Integers of 16 bits and their products to TOSA, and sums of products by numbers that are none."""
     number = i.short()
@@ -477,7 +485,7 @@ PROGRAMS: dict[Callable[..., Any], tuple[torch.Tensor, ...]] = {
     **dict.fromkeys((places, own, single), _FEW),
     **dict.fromkeys((images, orders, writes, numbers, products, signs, means, bags, known, beyond, ceiled), _FEW),
     **dict.fromkeys((unsigned, crashing, few, many, truths, summed, small, copied, rooted, outside, shifted), _MANY),
-    **dict.fromkeys((masked, short, paired, grouped), _MANY),
+    **dict.fromkeys((masked, selected, short, paired, grouped), _MANY),
     **dict.fromkeys((floats, large, near, infinite), _ODD),
     narrow: (torch.randint(0, 256, (3, 8), dtype=torch.uint8, generator=_NUMBERS),),
     powers: (torch.arange(-3, 66, 5),),

@@ -63,6 +63,8 @@ OPERATORS: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "pad": (lambda a: nn.functional.pad(a, (1, 2)) + nn.functional.pad(a, (1, 2), value=3.0), (Z,)),
     "masked_fill, tril": (lambda a: a.masked_fill(a.real > 0, 2 + 1j).tril(), (Z,)),
     "sums": (lambda a: (a.sum(), a.sum(1), a.mean(0, keepdim=True), a.cumsum(1), a.prod(), a.prod(1)), (Z,)),
+    "spread": (lambda a: (a.var(), a.std(1), a.var(0, correction=2, keepdim=True)), (Z,)),
+    "spread and mean": (lambda a: (*torch.var_mean(a), *torch.std_mean(a, 1, correction=0, keepdim=True)), (Z,)),
     "norms": (lambda a: (torch.linalg.vector_norm(a), torch.linalg.vector_norm(a, 2, dim=1)), (Z,)),
     "comparisons": (lambda a, b: (a == b, a != b, torch.isfinite(a), torch.isnan(a)), (Z, torch.where(R > 0, Z, W))),
     "dtypes": (lambda a, r: (a.to(torch.complex64), r.to(torch.complex64), r * 1j), (Z, R)),
