@@ -104,6 +104,15 @@ def writes(x: torch.Tensor, i: torch.Tensor) -> Any:
     return *reduced, *scattered, x.put(i, i.float()), torch.ops.aten.as_strided_scatter(x, x[:2, :2], (2, 2), (1, 3), 1)
 
 
+def written_last(x: torch.Tensor, i: torch.Tensor) -> Any:
+    """Along the last dimension, counted from the back, on which the process ends in linalg."""
+    at, true = i[None, :2], (x > 0).clone()
+    scattered = x.scatter(-1, at, x * 2), x.scatter(-2, at, 3.0), x.scatter_add(-1, at, x)
+    reduced = x.scatter_reduce(-1, at, x, "amax"), i.scatter_reduce(-1, i[:2], i[1:], "mean")
+    more = x.scatter(-1, at, x, reduce="add"), x.index_reduce(-1, i[:2], x[:, :2], "prod")
+    return *scattered, *reduced, *more, true.scatter_add(-1, at, true)
+
+
 def numbers(x: torch.Tensor, i: torch.Tensor) -> Any:
     nans = torch.where(x > 1, torch.nan, x)
     chosen = torch.fmax(nans, x[0]), torch.fmin(x[0, 0], nans), torch.copysign(x, -x[0]), torch.signbit(x)
@@ -482,7 +491,7 @@ def sliced(x: torch.Tensor) -> Any:
 
 
 PROGRAMS: dict[Callable[..., Any], tuple[torch.Tensor, ...]] = {
-    **dict.fromkeys((places, own, single), _FEW),
+    **dict.fromkeys((places, own, single, written_last), _FEW),
     **dict.fromkeys((images, orders, writes, numbers, products, signs, means, bags, known, beyond, ceiled), _FEW),
     **dict.fromkeys((unsigned, crashing, few, many, truths, summed, small, copied, rooted, outside, shifted), _MANY),
     **dict.fromkeys((masked, selected, short, paired, grouped), _MANY),
