@@ -45,7 +45,7 @@ _FIRST = (
     "view _unsafe_view reshape expand permute transpose t squeeze unsqueeze select slice clone contiguous detach alias "
     "flip roll index_select gather index repeat sum mean cumsum diagonal unfold movedim narrow neg zeros_like tril "
     "triu resolve_conj resolve_neg split split_with_sizes chunk unbind lift_fresh_copy flatten unflatten view_as "
-    "expand_as diag_embed diag trace as_strided repeat_interleave"
+    "expand_as unbind_copy diag_embed diag trace as_strided repeat_interleave"
 )
 _LINEAR: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(_FIRST.split(), (0,)),
@@ -173,6 +173,11 @@ def _equal(a: Any, b: Any) -> Any:
     return (a.re == b.re) & (a.im == b.im)
 
 
+def _logical(operator: Any) -> Callable[..., Any]:
+    """Of whether numbers are other than zero."""
+    return lambda *given: operator(*((one.re != 0) | (one.im != 0) for one in map(pair, given)))
+
+
 def _norm(a: Pair, *args: Any, **kwargs: Any) -> Any:
     return torch.linalg.vector_norm(absolute(a), *args, **_without_complex_dtype(kwargs))
 
@@ -202,6 +207,16 @@ def _prod(a: Pair, dim: int | None = None, keepdim: bool = False, **_: Any) -> P
     return Pair(result.re.unsqueeze(along), result.im.unsqueeze(along)) if keepdim and dim is not None else result
 
 
+def _var_mean(a: Pair, *how: Any, **named: Any) -> tuple[Any, Pair]:
+    (one, re), (other, im) = (torch.var_mean(part, *how, **named) for part in (a.re, a.im))
+    return one + other, Pair(re, im)
+
+
+def _std_mean(a: Pair, *how: Any, **named: Any) -> tuple[Any, Pair]:
+    spread, mean = _var_mean(a, *how, **named)
+    return torch.sqrt(spread), mean
+
+
 _OTHERS: dict[str, Callable[..., Any]] = {
     "add": _add,
     "sub": _sub,
@@ -227,6 +242,8 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "type_as": lambda a, b: _to_dtype(a, torch.complex64 if isinstance(b, Pair) else b.dtype),
     "eq": _equal,
     "ne": lambda a, b: ~_equal(a, b),
+    **{f"logical_{name}": _logical(getattr(torch, f"logical_{name}")) for name in ("not", "and", "or", "xor")},
+    "_assert_tensor_metadata": lambda *_, **__: None,  # of what a tensor was before it was converted
     "linalg_vector_norm": _norm,
     "full": _full,
     "zeros": lambda size, **kwargs: _full(size, 0, **kwargs),
@@ -236,6 +253,10 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "copy_": lambda a, b, non_blocking=False: Pair(a.re.copy_(pair(b).re), a.im.copy_(pair(b).im)),
     "ones_like": lambda a, **_: Pair(torch.ones_like(a.re), torch.zeros_like(a.im)),
     "prod": _prod,
+    "var": lambda a, *how, **named: _var_mean(a, *how, **named)[0],
+    "var_mean": _var_mean,
+    "std": lambda a, *how, **named: _std_mean(a, *how, **named)[0],
+    "std_mean": _std_mean,
 }
 
 

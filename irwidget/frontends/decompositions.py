@@ -152,7 +152,9 @@ def _roll(x: Any, shifts: Any, dims: Any = ()) -> Any:
 
 def _unfold(x: Any, dim: int, size: int, step: int) -> Any:
     """Windows gathered; of torch-mlir's own, StableHLO is left with a number."""
-    if not x.dim() or not isinstance(x.shape[dim], int):
+    if not x.dim():
+        return x.reshape(1).clone() if size else torch.zeros_like(x.reshape(1)[:0])
+    if not isinstance(x.shape[dim], int):
         return NotImplemented
     dim %= x.dim()
     count = (x.shape[dim] - size) // step + 1
@@ -342,6 +344,7 @@ _TABLE: dict[Any, Callable[..., Any]] = {
     **decompositions_pools.TABLE,
     **decompositions_resize.TABLE,
     **get_decompositions(_OF_PYTORCH),
+    aten.index.Tensor: decompositions_masks.open_index,
     **dict.fromkeys(_INDEX_PUTS, either(_index_put, decompositions_masks.own_put)),
     _DIVISION: either(decompositions_bytes.TABLE[_DIVISION], _of_number(_DIVISION)),
 }
@@ -378,6 +381,7 @@ def _of_libraries() -> dict[Any, Callable[..., Any]]:
 
 
 _SOMETIMES: dict[Any, Callable[..., bool]] = {
+    aten.index.Tensor: decompositions_masks.follows,
     **dict.fromkeys(_INDEX_PUTS, _puts_elsewhere),
     aten.view.default: _has_nothing,
     aten.nonzero.default: is_single,

@@ -1,7 +1,7 @@
 """Reads and writes where a mask is true.
 
-Of reads, torch-mlir's pass to linalg makes an endless loop, or IR that does not verify; of writes it collects the
-places, and ends the process where there are none. TOSA and StableHLO have no form of that.
+Of reads, torch-mlir's pass to linalg makes an endless loop, or IR that does not verify; by several masks it crashes.
+Of writes it collects the places, and ends the process where there are none. TOSA and StableHLO have no form of that.
 """
 
 from __future__ import annotations
@@ -32,9 +32,13 @@ def reads(x: Any, indices: Any) -> bool:
     return len(masks) == 1 and _is_mask(masks[0])
 
 
-def _is_mask(index: Any) -> bool:
+def _is_truth(index: Any) -> bool:
     value = value_of(index)
-    return isinstance(value, torch.Tensor) and value.dtype == torch.bool and value.dim() > 0
+    return isinstance(value, torch.Tensor) and value.dtype == torch.bool
+
+
+def _is_mask(index: Any) -> bool:
+    return _is_truth(index) and value_of(index).dim() > 0
 
 
 def _behind(x: Any, indices: Any, mask: Any) -> int:
@@ -50,13 +54,46 @@ def _length(x: Any, indices: Any, values: Any) -> Any:
     return shape[len(shape) - rest - 1] if len(shape) > rest else 1
 
 
+def chooses(x: Any, indices: Any) -> bool:
+    """Whether a mask is among the indices."""
+    return any(map(_is_mask, indices)) and all(_is_mask(one) or not _is_truth(one) for one in indices)
+
+
+def follows(x: Any, indices: Any) -> bool:
+    """Whether there are several indices, and how many depends on values; masks are `chooses`'."""
+    values = [value_of(one) for one in indices if one is not None]
+    open_ = any(not isinstance(size, int) for value in values for size in value.shape)
+    return len(values) > 1 and open_ and not any(map(_is_truth, indices))
+
+
 def index(x: Any, indices: Any) -> Any:
-    """By the places where the mask is true; torch-mlir lowers these."""
-    if not reads(x, indices):
-        return NotImplemented
-    dim, mask = next((at, one) for at, one in enumerate(indices) if one is not None)
-    flat = x.flatten(dim, dim + mask.dim() - 1)
-    return flat.index_select(dim, torch.nonzero(mask.reshape(-1)).squeeze(1))
+    """By the places where masks are true; torch-mlir lowers these."""
+    return _chosen(x, indices) if chooses(x, indices) else NotImplemented
+
+
+def open_index(x: Any, indices: Any) -> Any:
+    """By one place for each of several indices."""
+    return _chosen(x, indices) if follows(x, indices) else NotImplemented
+
+
+def _chosen(x: Any, indices: Any) -> Any:
+    """What has an index as one dimension, and one index into that."""
+    numbers: dict[int, Any] = {}
+    for dim, one in enumerate(indices):
+        if _is_mask(one):
+            x = x.flatten(dim, dim + one.dim() - 1)
+            numbers[dim] = torch.nonzero(one.reshape(-1)).squeeze(1)
+        elif one is not None:
+            numbers[dim] = torch.where(one < 0, one + x.shape[dim], one)
+    dims = [*numbers]
+    at = dims[0] if dims[-1] - dims[0] < len(dims) else 0  # in front, where they are apart
+    number = numbers[dims[0]]
+    for dim in dims[1:]:
+        number = number * x.shape[dim] + numbers[dim]
+    if len(dims) > 1:
+        x = x.movedim(dims, [*range(at, at + len(dims))]).flatten(at, at + len(dims) - 1)
+    made = x.index_select(at, number.reshape(-1))
+    return made if number.dim() == 1 else made.reshape(*made.shape[:at], *number.shape, *made.shape[at + 1 :])
 
 
 def index_put(x: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from irwidget.frontends.decompositions_bytes import value_of
+from irwidget.frontends.decompositions_scatter import in_front
 
 aten: Any = torch.ops.aten
 
@@ -111,7 +112,7 @@ _HOW = {"add": "sum", "multiply": "prod"}
 def _scatter(x: Any, dim: int, index: Any, values: Any, *, reduce: str) -> Any:
     """By the operator that has a name for each way of reducing."""
     values = values if isinstance(values, torch.Tensor) else torch.full_like(index, values, dtype=x.dtype)
-    return aten.scatter_reduce.two(x, dim, index, values, _HOW[reduce])
+    return aten.scatter_reduce.two(x, in_front(x, dim), index, values, _HOW[reduce])
 
 
 def _index_reduce(x: Any, dim: int, index: Any, values: Any, reduce: str, *, include_self: bool = True) -> Any:
@@ -119,7 +120,8 @@ def _index_reduce(x: Any, dim: int, index: Any, values: Any, reduce: str, *, inc
     if not x.dim():
         flat = index.reshape(-1), values.reshape(-1)
         return aten.scatter_reduce.two(x.reshape(1), 0, *flat, reduce, include_self=include_self).reshape(())
-    spread = index.reshape([-1 if axis == dim % x.dim() else 1 for axis in range(x.dim())]).expand(values.shape)
+    dim = in_front(x, dim)
+    spread = index.reshape([-1 if axis == dim else 1 for axis in range(x.dim())]).expand(values.shape)
     return aten.scatter_reduce.two(x, dim, spread, values, reduce, include_self=include_self)
 
 

@@ -18,6 +18,7 @@ from irwidget.frontends import (
     decompositions_folded,
     decompositions_masks,
     decompositions_pools,
+    decompositions_scatter,
     decompositions_signed,
     decompositions_slices,
     decompositions_truths,
@@ -379,6 +380,7 @@ _TABLE: dict[Any, Callable[..., Any]] = {
     aten.index.Tensor: decompositions_masks.index,
     **{operator: as_row(operator) for operator in _SOFTMAXES},
 }
+_SCATTERS = (aten.scatter_add.default, aten.scatter_reduce.two)
 _TAKES: dict[Any, Callable[..., bool]] = {
     **dict.fromkeys(_SORTS, _is_unsigned),
     aten.scatter_add.default: is_truth,
@@ -387,7 +389,7 @@ _TAKES: dict[Any, Callable[..., bool]] = {
     **dict.fromkeys(_INDEX_PUTS, _any_of(decompositions_masks.takes, _adds_truths)),
     **dict.fromkeys((aten._embedding_bag.default, aten._embedding_bag_forward_only.default), _has_weights),
     **dict.fromkeys((aten.abs.default, aten.any.default, aten.all.default), is_byte),
-    aten.index.Tensor: decompositions_masks.reads,
+    aten.index.Tensor: decompositions_masks.chooses,
     **dict.fromkeys(_SOFTMAXES, is_single),
 }
 
@@ -449,6 +451,7 @@ _SIGNED = {
         decompositions_unsigned.IN_LINALG,
         *(decompositions_truths.IN_ALL, decompositions_signed.IN_LINALG, _BEYOND),
         *(decompositions_folded.IN_ALL, decompositions_floats.IN_LINALG, decompositions_convolutions.IN_LINALG),
+        *(decompositions_scatter.IN_LINALG, {one: (_TAKES[one], _TABLE[one]) for one in _SCATTERS}),
     ),
     "TOSA": _both(
         *(_IN_TOSA, decompositions_unsigned.IN_TOSA, decompositions_truths.IN_TOSA, decompositions_signed.IN_TOSA),

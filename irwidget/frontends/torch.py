@@ -244,6 +244,12 @@ _HINTS = (
         "keep the computation in torch operations, or do it outside of forward",
     ),
     (
+        ("PendingUnbackedSymbolNotFound",),
+        "how many elements an operator takes depends on the values of a tensor, and its result has another size, "
+        "as x[m, n] of two masks",
+        "index by one mask, or by m.nonzero().squeeze(1) in the place of a mask m",
+    ),
+    (
         (".tolist() is not", "aten._local_scalar_dense", "item()", "DataDependentOutputException"),
         "the values of a tensor are needed as Python numbers, and are not known while the model is traced",
         "keep the computation in torch operations, or pass the number as an argument",

@@ -27,7 +27,8 @@ def rolled(x: torch.Tensor) -> Any:
 
 
 def windows(x: torch.Tensor) -> Any:
-    return x.unfold(-1, 4, 3).sum(1), x.unfold(0, 2, 1), x[:, [-2, 0]], x[[-1, 0], [1, -2]]
+    numbers = x[1, 2].unfold(0, 1, 1), x[1, 2].unfold(0, 0, 2)
+    return x.unfold(-1, 4, 3).sum(1), x.unfold(0, 2, 1), x[:, [-2, 0]], x[[-1, 0], [1, -2]], *numbers
 
 
 def powers(x: torch.Tensor) -> Any:
@@ -101,6 +102,15 @@ def writes(x: torch.Tensor, i: torch.Tensor) -> Any:
     reduced = x.index_reduce(0, i[:2], x[:2], "amax"), x.index_reduce(0, i[:2], x[:2], "prod", include_self=False)
     scattered = x.scatter(0, i[None, :2], x * 2, reduce="add"), x.scatter(0, i[None, :2], 3.0, reduce="multiply")
     return *reduced, *scattered, x.put(i, i.float()), torch.ops.aten.as_strided_scatter(x, x[:2, :2], (2, 2), (1, 3), 1)
+
+
+def written_last(x: torch.Tensor, i: torch.Tensor) -> Any:
+    """Along the last dimension, counted from the back, on which the process ends in linalg."""
+    at, true = i[None, :2], (x > 0).clone()
+    scattered = x.scatter(-1, at, x * 2), x.scatter(-2, at, 3.0), x.scatter_add(-1, at, x)
+    reduced = x.scatter_reduce(-1, at, x, "amax"), i.scatter_reduce(-1, i[:2], i[1:], "mean")
+    more = x.scatter(-1, at, x, reduce="add"), x.index_reduce(-1, i[:2], x[:, :2], "prod")
+    return *scattered, *reduced, *more, true.scatter_add(-1, at, true)
 
 
 def numbers(x: torch.Tensor, i: torch.Tensor) -> Any:
@@ -270,6 +280,13 @@ def masked(x: torch.Tensor, i: torch.Tensor, f: torch.Tensor) -> Any:
     rows, few, many, put = f.reshape(4, 13), i[:4] > 1 << 20, x[:13] > 9, torch.ops.aten.index_put
     written = put(rows, [few], rows[0]), put(rows, [None, many], rows[:, :1], True), put(rows, [rows > 0], f[0])
     return *written, put(rows > 0, [many[:4]], rows[:1] < 9, True), put(x, [x > 200], x[1], True)
+
+
+def selected(x: torch.Tensor, i: torch.Tensor, f: torch.Tensor) -> Any:
+    """By several masks, on which the process ends in linalg, and by as many places as there are."""
+    square, mask = f[:36].reshape(4, 3, 3), i[1:4] > 1
+    found = torch.nonzero(f[:3] > 0).squeeze(1)
+    return square[:, mask, mask], square[mask.logical_not().nonzero().squeeze(1), :, -1], square[found, :, found - 3]
 
 
 def short(x: torch.Tensor, i: torch.Tensor, *_: torch.Tensor) -> Any:
@@ -474,10 +491,10 @@ def sliced(x: torch.Tensor) -> Any:
 
 
 PROGRAMS: dict[Callable[..., Any], tuple[torch.Tensor, ...]] = {
-    **dict.fromkeys((places, own, single), _FEW),
+    **dict.fromkeys((places, own, single, written_last), _FEW),
     **dict.fromkeys((images, orders, writes, numbers, products, signs, means, bags, known, beyond, ceiled), _FEW),
     **dict.fromkeys((unsigned, crashing, few, many, truths, summed, small, copied, rooted, outside, shifted), _MANY),
-    **dict.fromkeys((masked, short, paired, grouped), _MANY),
+    **dict.fromkeys((masked, selected, short, paired, grouped), _MANY),
     **dict.fromkeys((floats, large, near, infinite), _ODD),
     narrow: (torch.randint(0, 256, (3, 8), dtype=torch.uint8, generator=_NUMBERS),),
     powers: (torch.arange(-3, 66, 5),),

@@ -63,8 +63,15 @@ OPERATORS: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "pad": (lambda a: nn.functional.pad(a, (1, 2)) + nn.functional.pad(a, (1, 2), value=3.0), (Z,)),
     "masked_fill, tril": (lambda a: a.masked_fill(a.real > 0, 2 + 1j).tril(), (Z,)),
     "sums": (lambda a: (a.sum(), a.sum(1), a.mean(0, keepdim=True), a.cumsum(1), a.prod(), a.prod(1)), (Z,)),
+    "spread": (lambda a: (a.var(), a.std(1), a.var(0, correction=2, keepdim=True)), (Z,)),
+    "spread and mean": (lambda a: (*torch.var_mean(a), *torch.std_mean(a, 1, correction=0, keepdim=True)), (Z,)),
     "norms": (lambda a: (torch.linalg.vector_norm(a), torch.linalg.vector_norm(a, 2, dim=1)), (Z,)),
     "comparisons": (lambda a, b: (a == b, a != b, torch.isfinite(a), torch.isnan(a)), (Z, torch.where(R > 0, Z, W))),
+    "logic": (
+        lambda a, b, r: (a.logical_not(), a.logical_and(b), r.logical_or(b), a.logical_xor(b)),
+        (EDGES, 0 * EDGES, EDGES.real),
+    ),
+    "unbind_copy": (lambda a: torch.unbind_copy(a), (Z,)),
     "dtypes": (lambda a, r: (a.to(torch.complex64), r.to(torch.complex64), r * 1j), (Z, R)),
     "gather": (lambda a: (a[torch.tensor([1, 0])], a.index_select(1, torch.tensor([2, 2])), a.roll(1, 0)), (Z,)),
     "fft": (lambda a: (torch.fft.fft(a), torch.fft.ifft(a, dim=0), torch.fft.fft(a, n=9, norm="ortho")), (Z,)),
@@ -102,6 +109,15 @@ class Spectral(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return torch.fft.irfft(torch.fft.rfft(x) * self.weight, n=x.shape[-1])
+
+
+def spread(z: torch.Tensor) -> Any:
+    return z.var(1, False), z.std(), torch.var_mean(z, False), torch.std_mean(z, 0), z.float(), z.to(torch.bfloat16)
+
+
+def test_variances_in_all_forms_and_conversions_reach_linalg() -> None:
+    low = irwidget.lower(spread, Z.to(torch.complex64), to="linalg_on_tensors_mlir", check=True, timeout=120)
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check
 
 
 @pytest.mark.parametrize("target", ["tosa_mlir", "stablehlo_mlir", "llvm_ir"])

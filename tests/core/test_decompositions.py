@@ -64,6 +64,7 @@ from tests.core.decomposed import (
     right_in_stablehlo,
     rolled,
     rooted,
+    selected,
     shifted,
     short,
     signs,
@@ -76,6 +77,7 @@ from tests.core.decomposed import (
     unsigned,
     windows,
     writes,
+    written_last,
 )
 from tests.sampling import sampled
 
@@ -149,8 +151,9 @@ LINALG, TOSA, STABLEHLO = "linalg_on_tensors_mlir", "tosa_mlir", "stablehlo_mlir
 ALWAYS = [
     *((unsigned, LINALG), (few, LINALG), (known, LINALG), (unsigned, TOSA), (many, TOSA), (truths, TOSA)),
     *((near, TOSA), (narrow, STABLEHLO), (truths, STABLEHLO), (near, STABLEHLO), (sliced, STABLEHLO)),
+    (written_last, LINALG),
 ]
-"""Where torch-mlir takes bytes and truths for numbers with a sign, folds what it knows, or never ends."""
+"""Where torch-mlir takes bytes and truths for numbers with a sign, folds what it knows, never ends, or crashes."""
 SOMETIMES = [
     *((one, LINALG) for one in (images, orders, writes, numbers, products, signs, means, bags, beyond, edges, tails)),
     *((one, LINALG) for one in (lengths, powers, put, floats, large, crashing, summed, copied, narrow, outside)),
@@ -159,6 +162,7 @@ SOMETIMES = [
     *((infinite, LINALG), (paired, LINALG), (short, TOSA), (short, LINALG)),
     *((one, target) for one in (shifted, masked) for target in (LINALG, TOSA, STABLEHLO)),
     *((grouped, LINALG), (grouped, TOSA), (places, LINALG), (own, TOSA), (own, STABLEHLO)),
+    *((selected, LINALG), (windows, TOSA)),
     *((single, target) for target in (LINALG, TOSA, STABLEHLO)),
     *((convolved, target) for target in (LINALG, TOSA, STABLEHLO)),
     *((averaged, TOSA), (sliced, TOSA), (sliced, LINALG)),

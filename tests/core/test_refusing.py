@@ -60,6 +60,10 @@ def chosen(x: torch.Tensor) -> Any:
     return x[x.sin() > 0]
 
 
+def both(x: torch.Tensor) -> Any:
+    return x[x[0] > 0, x[1] > 1]
+
+
 def averaged(x: torch.Tensor) -> Any:
     return nn.functional.avg_pool3d(x.long().reshape(1, 1, 1, 3, 3), (1, 2, 2))
 
@@ -97,6 +101,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...], Any, str]
     "another operator": (highest, (X,), None, "lowered: aten.topk has no form in TOSA (failed to legalize operation"),
     "a count": (counted, (X,), None, "aten.bincount has no form in TOSA here"),
     "as many as a mask has": (chosen, (X,), None, "lowered: aten.index.Tensor has no form in TOSA ("),
+    "by two masks": (both, (X,), None, "cannot trace both: how many elements an operator takes depends on the values"),
     "a pool of integers": (averaged, (X,), None, "aten.avg_pool3d has no form in TOSA here"),
     "bytes that are constants": (shifted, (X,), None, "has no form in TOSA ('tosa.const' op expected same"),
     "float64": (wide, (X,), None, "aten.atan has no form in TOSA, which has no float64"),

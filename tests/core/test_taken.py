@@ -51,7 +51,28 @@ def test_a_write_where_a_mask_is_true_is_a_choice(name: str, accumulate: bool) -
 def test_a_read_where_a_mask_is_true_is_one_of_places(name: str) -> None:
     indices, _, how = MASKS[name]
     got = decompositions_masks.index(X, indices)
-    assert torch.equal(got, aten.index.Tensor(X, indices)) if how else got is NotImplemented
+    masked = how or name == "with an index"
+    assert torch.equal(got, aten.index.Tensor(X, indices)) if masked else got is NotImplemented
+
+
+CUBE = torch.arange(3 * 2 * 3 * 4).reshape(3, 2, 3, 4)
+ENDS, LAST = torch.tensor([True, False, True]), torch.tensor([False, True])
+SEVERAL: dict[str, list[Any]] = {
+    "two masks side by side": [ENDS, LAST.logical_not()],
+    "two that are apart": [ENDS, None, ENDS],
+    "not in front": [None, LAST, torch.tensor([False, False, True])],
+    "not in front, and apart": [None, LAST, None, torch.tensor([-1])],
+    "of two dimensions, and one": [torch.eye(3, 2) > 0, None, torch.tensor([True, False, False, True])],
+    "with places from the back": [ENDS, torch.tensor([-1, 0])],
+    "with places in rows": [ENDS, torch.tensor([[0], [-1], [1]])],
+    "nowhere": [ENDS & False, ENDS[:2] & False],
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_a_read_by_several_masks_is_one_of_places(name: str) -> None:
+    indices = SEVERAL[name]
+    assert torch.equal(decompositions_masks.index(CUBE, indices), aten.index.Tensor(CUBE, indices))
 
 
 @pytest.mark.parametrize("offset", [-5, -1, 0, 2, 9])
