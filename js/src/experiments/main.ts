@@ -15,6 +15,9 @@ import { Tree } from "./tree";
 
 /** Languages that something here parses, so that what is edited can go on. */
 const EDITABLE = new Set(["mlir", "llvm"]);
+/** Whether one of these dumps has a parser, from which what follows can run without a pass. */
+export const begins = (dumps: readonly { readonly language: string }[]): boolean =>
+  dumps.some(({ language }) => EDITABLE.has(language));
 /** The stage that stands for the cell. */
 const CELL = -1;
 /** Milliseconds after the last change before the notebook is given what there is. */
@@ -148,7 +151,7 @@ export class Experiments {
     const button = (text: string, title: string, click: () => void, more = ""): HTMLElement =>
       h("button", { type: "button", class: `irw-inside${more}`, title, ...OWN_KEYS, click }, text);
     const found: HTMLElement[] = [];
-    if (at.stage > 0)
+    if (begins(this.view.traces[at.trace]?.stages.slice(0, at.stage) ?? []))
       found.push(
         button(
           "Leave out",
