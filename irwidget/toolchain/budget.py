@@ -151,10 +151,13 @@ class Budget:
         except KeyboardInterrupt:
             raise
         except BaseException:
-            self.doing = before
+            self._back(before)
             raise
-        self.doing = before
-        phases.entering("" if before == _PREPARATION else before)
+        self._back(before)
+
+    def _back(self, doing: str) -> None:
+        self.doing = doing
+        phases.entering("" if doing == _PREPARATION else doing)
 
     def exceeded(self, doing: str, late: float = 0.0) -> ToolError:
         """The error for what took too long; `late` is how many seconds after the limit it could be stopped."""

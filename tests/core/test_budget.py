@@ -76,7 +76,7 @@ def test_what_is_going_on_is_said_and_what_was_before_again():
         assert (one.doing, heard) == ("outer", ["outer", "inner", "outer"])
         with pytest.raises(ValueError, match="x"), one.named("inner"):
             raise ValueError("x")
-        assert one.doing == "outer"
+        assert (one.doing, heard[-2:]) == ("outer", ["inner", "outer"])
         with pytest.raises(KeyboardInterrupt), one.named("interrupted"):
             raise KeyboardInterrupt
     assert one.doing == "the preparation"
