@@ -25,7 +25,7 @@ class Form:
     decompositions: Mapping[Any, Callable[..., Any]] = field(default_factory=dict[Any, Any])
     """Those besides torch-mlir's, by operator."""
     from_the_front: bool = False
-    """Whether constant indices from the back become those from the front."""
+    """Whether indices known to count from the back become those from the front."""
     instead: bool = False
     """Whether it is shown where torch-mlir lowers the program as it is, too: to something else."""
     remarks: tuple[Diagnostic, ...] = ()

@@ -1,4 +1,7 @@
-"""Constant indices from the back, which torch-mlir lowers as they are: it reads and writes beside what is meant."""
+"""Indices from the back, which torch-mlir lowers as they are: it reads and writes beside what is meant.
+
+What comes at run time is not known: constants count, and the inputs that the program is lowered with.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.export.graph_signature import InputKind
+
+from irwidget.private_torch import FakeTensor, OpOverload, is_mutable, pytree
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -13,7 +19,8 @@ if TYPE_CHECKING:
 
 aten: Any = torch.ops.aten
 _PUTS = (aten.index_put.default, aten._unsafe_index_put.default)
-_COPIES = (aten.clone.default, aten.alias.default, aten.detach.default, aten.lift_fresh_copy.default)
+_MOST = 1000
+"""Operations of integers that are computed to know indices."""
 
 
 def wrong(program: ExportedProgram, language: str) -> list[Any]:
@@ -23,7 +30,7 @@ def wrong(program: ExportedProgram, language: str) -> list[Any]:
 
 
 def from_the_front(program: ExportedProgram) -> None:
-    """Change the program: every constant index from the back is one from the front."""
+    """Change the program: every index known to count from the back is one from the front."""
     for node, at in list(_negative(program)):
         source, indices = node.args[:2]
         index, extent = indices[at], source.meta["val"].shape[at]
@@ -36,27 +43,60 @@ def from_the_front(program: ExportedProgram) -> None:
 
 
 def _negative(program: ExportedProgram) -> Iterator[tuple[Any, int]]:
-    """The nodes that index by a constant of which an element is negative, and the dimension."""
-    signature = program.graph_signature
-    names = {**signature.inputs_to_lifted_tensor_constants, **signature.inputs_to_buffers}
+    """The nodes that index by what has a negative element, as far as that is known, and the dimension."""
+    values = _Values(program)
     for node in program.graph.nodes:
         if node.target not in (*_PUTS, aten.index.Tensor):
             continue
         for at, index in enumerate(node.args[1]):
-            value = _constant(program, names, index)
             extent = node.args[0].meta["val"].shape[at : at + 1]
-            if value is None or value.dtype not in (torch.int64, torch.int32):
+            if index is None or _dtype(index) not in (torch.int64, torch.int32):
                 continue
-            if all(isinstance(one, int) for one in extent) and bool((value < 0).any()):
+            value = values.of(index)
+            if value is not None and all(isinstance(one, int) for one in extent) and bool((value < 0).any()):
                 yield node, at
 
 
-def _constant(program: ExportedProgram, names: dict[str, str], node: Any) -> torch.Tensor | None:
-    while node is not None and node.target in _COPIES:
-        node = node.args[0]
-    name = names.get(node.name, "") if node is not None and node.op == "placeholder" else ""
-    value = program.constants.get(name, program.state_dict.get(name))
-    return value if isinstance(value, torch.Tensor) and not value.is_meta else None
+class _Values:
+    """The integers of a program that are known: constants, the inputs that it is lowered with, what comes of these."""
+
+    def __init__(self, program: ExportedProgram) -> None:
+        signature = program.graph_signature
+        names = {**signature.inputs_to_lifted_tensor_constants, **signature.inputs_to_buffers}
+        known = {name: program.constants.get(one, program.state_dict.get(one)) for name, one in names.items()}
+        given = pytree.tree_leaves(program.example_inputs) if program.example_inputs else []
+        user = [spec.arg.name for spec in signature.input_specs if spec.kind == InputKind.USER_INPUT]
+        known |= dict(zip(user, given, strict=False)) if len(user) == len(given) else {}
+        self._known = {name: one for name, one in known.items() if _is_here(one)}
+        self._left = _MOST
+
+    def of(self, node: Node) -> Any:
+        """The value of a node; None where it is not known."""
+        if node.name not in self._known and node.op == "call_function" and self._left > 0:
+            self._left -= 1
+            self._known[node.name] = self._computed(node)
+        return self._known.get(node.name)
+
+    def _computed(self, node: Node) -> Any:
+        kinds = [_dtype(one) for one in (node, *node.all_input_nodes)]
+        if any(kind is None or kind.is_floating_point or kind.is_complex for kind in kinds) or is_mutable(node.target):
+            return None
+        found = {one: self.of(one) for one in node.all_input_nodes}
+        if any(value is None for value in found.values()) or not isinstance(node.target, OpOverload):
+            return None
+        args, kwargs = pytree.tree_map_only(torch.fx.Node, found.__getitem__, (node.args, dict(node.kwargs)))
+        try:
+            return node.target(*args, **kwargs)
+        except Exception:  # what it is of is not what it was traced with
+            return None
+
+
+def _dtype(node: Node) -> torch.dtype | None:
+    return getattr(node.meta.get("val"), "dtype", None)
+
+
+def _is_here(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and not value.is_meta and not isinstance(value, FakeTensor)
 
 
 def _call(node: Node, operator: Any, *args: Any) -> Node:

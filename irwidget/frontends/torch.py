@@ -52,8 +52,9 @@ def export(
     """`torch.export` of a module or function, in inference form, decomposed for torch-mlir.
 
     `in_parts` writes complex numbers as real and imaginary parts; `more` are further decompositions, by operator;
-    `from_the_front` says that constant indices from the back become others. `heard` is given the program before that,
-    in its own operators; not where it is written in parts. `written` is what it was given before, of the same model.
+    `from_the_front` says that indices known to count from the back become others. `heard` is given the program before
+    that, in its own operators; not where it is written in parts. `written` is what it was given before, of the same
+    model.
 
     Raises ExportError with the user's line, the cause and what to try.
     """

@@ -269,6 +269,31 @@ def test_what_is_lowered_to_something_else_takes_nothing_else_along() -> None:
     assert str(low.check).startswith("equal to eager PyTorch"), low.check
 
 
+@pytest.mark.parametrize("target", ["linalg_on_tensors_mlir", "tosa_mlir", "stablehlo_mlir"])
+def test_indices_among_the_inputs_may_count_from_the_back(target: str) -> None:
+    def written(x: torch.Tensor, rows: torch.Tensor, columns: torch.Tensor) -> Any:
+        y, z = x.clone(), x.clone()
+        y[rows] = 2
+        y[:, columns.long() - 1] += 3
+        z[rows, columns.long()] = 5
+        return y, z, x[rows], x[:, columns.long() * 2]
+
+    x, columns = torch.arange(20.0).reshape(4, 5), torch.tensor([-2, 1, 0], dtype=torch.int32)
+    low = irwidget.lower(written, x, torch.tensor([-1, 0, -3]), columns, to=target, check=True)
+    assert low.check is not None
+    assert low.check.state == "equal", low.check
+
+
+def test_indices_that_count_from_the_front_are_left_as_they_are() -> None:
+    def written(x: torch.Tensor, rows: torch.Tensor) -> Any:
+        y = x.clone()
+        y[rows - 1] = x.argmax(1)[:2, None].float()
+        return y[rows]
+
+    low = irwidget.lower(written, torch.zeros(4, 5), torch.tensor([1, 2]), to="stablehlo_mlir")
+    assert not [one for one in low.diagnostics if "negative indices" in one.message]
+
+
 def test_the_end_of_a_process_at_a_zero_is_remarked() -> None:
     def model(x: torch.Tensor) -> Any:
         return torch.ones_like(x) / x, 2 / x
