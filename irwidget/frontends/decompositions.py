@@ -116,11 +116,17 @@ def _dequantize_per_channel(
 
 
 def _index_put(x: Any, indices: list[Any], values: Any, accumulate: bool = False) -> Any:
-    """Indices of int32 as int64, where there are dimensions without indices; torch-mlir's list has one type only."""
-    if not _has_narrow(indices):
-        return NotImplemented
-    wide = [one.to(torch.int64) if _is_narrow(one) else one for one in indices]
-    return aten.index_put.default(x, wide, values, accumulate)
+    """By indices of int64; torch-mlir's list has one type only, also where it is empty."""
+    return aten.index_put.default(x, _wide(indices), values, accumulate) if _has_narrow(indices) else NotImplemented
+
+
+def _index(x: Any, indices: list[Any]) -> Any:
+    """The same."""
+    return aten.index.Tensor(x, _wide(indices)) if _has_narrow(indices) else NotImplemented
+
+
+def _wide(indices: list[Any]) -> list[Any]:
+    return [one.to(torch.int64) if _is_narrow(one) else one for one in indices]
 
 
 def _puts_elsewhere(x: Any, indices: Any, *how: Any, **named: Any) -> bool:
@@ -132,8 +138,12 @@ def _is_narrow(index: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.dtype == torch.int32
 
 
-def _has_narrow(indices: list[Any], *_: Any, **__: Any) -> bool:
-    return None in indices and any(map(_is_narrow, indices))
+def _has_narrow(indices: list[Any]) -> bool:
+    return any(map(_is_narrow, indices))
+
+
+def _reads_elsewhere(x: Any, indices: Any) -> bool:
+    return _has_narrow(indices) or decompositions_masks.follows(x, indices)
 
 
 def _roll(x: Any, shifts: Any, dims: Any = ()) -> Any:
@@ -344,7 +354,7 @@ _TABLE: dict[Any, Callable[..., Any]] = {
     **decompositions_pools.TABLE,
     **decompositions_resize.TABLE,
     **get_decompositions(_OF_PYTORCH),
-    aten.index.Tensor: decompositions_masks.open_index,
+    aten.index.Tensor: either(decompositions_masks.open_index, _index),
     **dict.fromkeys(_INDEX_PUTS, either(_index_put, decompositions_masks.own_put)),
     _DIVISION: either(decompositions_bytes.TABLE[_DIVISION], _of_number(_DIVISION)),
 }
@@ -381,7 +391,7 @@ def _of_libraries() -> dict[Any, Callable[..., Any]]:
 
 
 _SOMETIMES: dict[Any, Callable[..., bool]] = {
-    aten.index.Tensor: decompositions_masks.follows,
+    aten.index.Tensor: _reads_elsewhere,
     **dict.fromkeys(_INDEX_PUTS, _puts_elsewhere),
     aten.view.default: _has_nothing,
     aten.nonzero.default: is_single,

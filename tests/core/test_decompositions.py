@@ -274,9 +274,9 @@ def test_indices_among_the_inputs_may_count_from_the_back(target: str) -> None:
     def written(x: torch.Tensor, rows: torch.Tensor, columns: torch.Tensor) -> Any:
         y, z = x.clone(), x.clone()
         y[rows] = 2
-        y[:, columns.long() - 1] += 3
-        z[rows, columns.long()] = 5
-        return y, z, x[rows], x[:, columns.long() * 2]
+        y[:, columns - 1] += 3
+        z[rows, columns] = 5
+        return y, z, x[rows], x[:, columns * 2], x[rows, columns]
 
     x, columns = torch.arange(20.0).reshape(4, 5), torch.tensor([-2, 1, 0], dtype=torch.int32)
     low = irwidget.lower(written, x, torch.tensor([-1, 0, -3]), columns, to=target, check=True)
