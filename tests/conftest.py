@@ -20,6 +20,9 @@ os.environ.setdefault(journal.KEEP, "off")  # what tests show is not the user's
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts so what it runs in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 def pytest_addoption(parser):
     parser.addoption("--exhaustive", action="store_true", help="whole tables, not only the sample of every run")
