@@ -1,4 +1,4 @@
-"""Writes js/src/schema.ts: the types of irwidget/views/schema as TypeScript.
+"""Writes js/src/schema: the types of irwidget/views/schema as TypeScript, a file for each module.
 
 npm --prefix js run schema
 """
@@ -24,18 +24,22 @@ from irwidget.views.schema import (
     sweep,
 )
 
-PARTS = (lowerings, experiments, reducing, bufferization, progress, pipeline, sweep, spyre, schedule, layouts)
-OUT = Path(__file__).parent / "src/schema.ts"
+PARTS = (bufferization, experiments, layouts, lowerings, pipeline, progress, reducing, schedule, spyre, sweep)
+OUT = Path(__file__).parent / "src/schema"
+_HEAD = "/** Made of irwidget/views/schema by `npm run schema`: what Python sends as JSON. */\n"
 _PLAIN = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
 
 
-def typescript() -> str:
-    """The whole of schema.ts."""
-    found = [
-        one for part in PARTS for one in vars(part).values() if is_typeddict(one) and one.__module__ == part.__name__
-    ]
-    head = "/** Made of irwidget/views/schema by `npm run schema`: what Python sends as JSON. */\n"
-    return "\n".join([head, *map(_interface, found)])
+def typescript() -> dict[str, str]:
+    """The files by name; `index.ts` has all of them."""
+    modules = {part.__name__.rpartition(".")[2]: part for part in PARTS}
+    index = "\n".join(f'export type * from "./{name}";' for name in modules)
+    return {f"{name}.ts": _file(part) for name, part in modules.items()} | {"index.ts": f"{_HEAD}\n{index}\n"}
+
+
+def _file(part: types.ModuleType) -> str:
+    found = [one for one in vars(part).values() if is_typeddict(one) and one.__module__ == part.__name__]
+    return "\n".join([_HEAD, *map(_interface, found)])
 
 
 def _interface(one: Any) -> str:
@@ -88,4 +92,5 @@ def _type(hint: Any) -> str:
 
 
 if __name__ == "__main__":
-    OUT.write_text(typescript())
+    for name, text in typescript().items():
+        (OUT / name).write_text(text)
