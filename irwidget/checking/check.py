@@ -14,7 +14,7 @@ from functools import partial
 from irwidget import llvm_routes
 from irwidget.checking.allowance import Unchecked
 from irwidget.checking.expected import Expected
-from irwidget.checking.judge import ON_OTHERS, judge_all
+from irwidget.checking.judge import ON_OTHERS, judge_all, unexplained
 from irwidget.toolchain.events import Value
 from irwidget.toolchain.execute import CRASHED, RESULTS
 from irwidget.toolchain.run import Options, Source
@@ -139,8 +139,7 @@ def closely(
     try:
         closer = expected.closer()
     except Unchecked as error:
-        why = f"{found.reason}, which rounding may explain: {error}"
-        return Verdict("not checked", name, index, why), replace(expected, closer=partial(_again, error))
+        return unexplained(found, error), replace(expected, closer=partial(_again, error))
     return judge_all(name, index, calls, closer.cases), closer
 
 

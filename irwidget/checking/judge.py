@@ -24,6 +24,12 @@ def judge_all(name: str, index: int | None, calls: Sequence[Sequence[Value]], ca
     return of_cases([judge(name, index, values, case.results) for values, case in zip(calls, cases, strict=True)])
 
 
+def unexplained(found: Verdict, error: Exception) -> Verdict:
+    """The verdict where a closer look, before a result is called wrong, has failed."""
+    said = next(iter(str(error).strip().splitlines()), type(error).__name__)
+    return Verdict("not checked", found.dump, found.index, f"{found.reason}, which rounding may explain: {said}")
+
+
 def of_cases(verdicts: Sequence[Verdict]) -> Verdict:
     """One verdict of those for the user's inputs, which come first, and for others."""
     wrong = next((i for i, verdict in enumerate(verdicts) if verdict.state == "differs"), None)

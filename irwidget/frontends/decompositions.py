@@ -116,7 +116,7 @@ def _dequantize_per_channel(
 
 
 def _index_put(x: Any, indices: list[Any], values: Any, accumulate: bool = False) -> Any:
-    """By indices of int64; torch-mlir's list has one type only, also where it is empty."""
+    """By indices of int64: torch-mlir's list has one type, which is that of the dimensions without an index."""
     return aten.index_put.default(x, _wide(indices), values, accumulate) if _has_narrow(indices) else NotImplemented
 
 

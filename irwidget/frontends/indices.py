@@ -5,7 +5,7 @@ What comes at run time is not known: constants count, and the inputs that the pr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -25,13 +25,14 @@ _MOST = 1000
 
 def wrong(program: ExportedProgram, language: str) -> list[Any]:
     """The operators with such indices that are lowered wrongly: what writes, and what reads in `StableHLO`."""
-    operators = (*_PUTS, aten.index.Tensor) if language == "StableHLO" else _PUTS
-    return [one for one in operators if any(node.target == one for node, _ in _negative(program))]
+    operators = (*_PUTS, aten.put.default, *([aten.index.Tensor] if language == "StableHLO" else []))
+    found = {node.target for node, _ in _negative(program, operators)}
+    return [one for one in operators if one in found]
 
 
 def from_the_front(program: ExportedProgram) -> None:
     """Change the program: every index known to count from the back is one from the front."""
-    for node, at in list(_negative(program)):
+    for node, at in list(_negative(program, (*_PUTS, aten.index.Tensor))):
         source, indices = node.args[:2]
         index, extent = indices[at], source.meta["val"].shape[at]
         with program.graph.inserting_before(node):
@@ -42,14 +43,15 @@ def from_the_front(program: ExportedProgram) -> None:
     program.graph_module.recompile()
 
 
-def _negative(program: ExportedProgram) -> Iterator[tuple[Any, int]]:
+def _negative(program: ExportedProgram, operators: Collection[Any]) -> Iterator[tuple[Any, int]]:
     """The nodes that index by what has a negative element, as far as that is known, and the dimension."""
     values = _Values(program)
     for node in program.graph.nodes:
-        if node.target not in (*_PUTS, aten.index.Tensor):
+        if node.target not in operators:
             continue
-        for at, index in enumerate(node.args[1]):
-            extent = node.args[0].meta["val"].shape[at : at + 1]
+        flat = node.target == aten.put.default  # which is one of these once it is taken apart
+        for at, index in enumerate([node.args[1]] if flat else node.args[1]):
+            extent = () if flat else node.args[0].meta["val"].shape[at : at + 1]
             if index is None or _dtype(index) not in (torch.int64, torch.int32):
                 continue
             value = values.of(index)

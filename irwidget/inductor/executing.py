@@ -16,7 +16,7 @@ import torch
 
 from irwidget.checking.allowance import ExpectedResult
 from irwidget.checking.evaluate import EMPTIES
-from irwidget.checking.judge import judge, of_cases
+from irwidget.checking.judge import judge, of_cases, unexplained
 from irwidget.inductor.data import InductorStage
 from irwidget.inductor.reference import Outcome, Reference, Unexecuted, first_line, is_tensor, own
 from irwidget.trace import Verdict
@@ -166,8 +166,7 @@ def _judged(
     try:
         again = found.state == "differs" and reference.look_closer()
     except Exception as error:
-        why = f"{found.reason}, which rounding may explain: {type(error).__name__}: {first_line(error)}"
-        return Verdict("not checked", stage.name, None, why)
+        return unexplained(found, error)
     return _all_compared(stage.name, returned, reference) if again else found
 
 

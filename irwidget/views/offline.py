@@ -144,8 +144,7 @@ def document(body: str, title: str, bundles: Sequence[str] = ("viewer",)) -> str
         for name in bundles
     ]
     host = static("page.js").replace("</script", "<\\/script")
-    parts = [
-        f"""<!doctype html>
+    head = f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -155,12 +154,7 @@ def document(body: str, title: str, bundles: Sequence[str] = ("viewer",)) -> str
 <style>{_STYLE}</style>
 </head>
 <body>
-""",
-        *(body, "\n", *code, '<script type="module">', host, "</script>\n</body>\n</html>\n"),
-    ]
-    return "".join(_LONE.sub(_escaped, part) if _LONE.search(part) else part for part in parts)
-
-
-def _escaped(lone: re.Match[str]) -> str:
-    """What was not UTF-8, as Python writes it."""
-    return lone[0].encode("utf-8", "backslashreplace").decode()
+"""
+    # What was not UTF-8 is shown as its escape. The whole is long, and made once.
+    body = _LONE.sub(lambda lone: f"\\u{ord(lone[0]):x}", body)
+    return "".join([head, body, "\n", *code, '<script type="module">', host, "</script>\n</body>\n</html>\n"])

@@ -284,6 +284,24 @@ def test_indices_among_the_inputs_may_count_from_the_back(target: str) -> None:
     assert low.check.state == "equal", low.check
 
 
+def test_places_among_all_elements_may_count_from_the_back() -> None:
+    def written(x: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+        return x.clone().put_(places, torch.ones(3))
+
+    low = irwidget.lower(written, torch.zeros(4, 5), torch.tensor([-1, 0, -7]), to="linalg_on_tensors_mlir", check=True)
+    assert low.check is not None
+    assert low.check.state == "equal", low.check
+
+
+def test_reads_at_indices_of_int32_lower_alone() -> None:
+    index = torch.tensor([1, 0], dtype=torch.int32)
+    low = irwidget.lower(
+        lambda x, i: (x[:, i], x[i]), torch.randn(3, 4), index, to="linalg_on_tensors_mlir", check=True
+    )
+    assert low.check is not None
+    assert low.check.state == "equal", low.check
+
+
 def test_indices_that_count_from_the_front_are_left_as_they_are() -> None:
     def written(x: torch.Tensor, rows: torch.Tensor) -> Any:
         y = x.clone()

@@ -99,7 +99,7 @@ def test_arrays_are_told_apart_as_tensors_are(run):
     low = run(
         "%%lower --to dynamo_fx --text\nimport torch, numpy as np\n"
         "@torch.compile\ndef scaled(x, by):\n    return x * torch.from_numpy(by)\n"
-        "for n in (8, 8, 9):\n    scaled(torch.ones(n), np.ones(n, dtype=np.float32))\n"
+        "for n in (*[8] * 9, 9):\n    scaled(torch.ones(n), np.ones(n, dtype=np.float32))\n"
     )
     (again,) = low.results["compilation"].captured.recompilations
     assert again.cause == "dimension 0 of x was 8 and is 9"

@@ -1,6 +1,7 @@
 """--check of torch.compile: what is executed, what is not, and which pass is named."""
 
 import shutil
+from unittest import mock
 
 import pytest
 import torch
@@ -47,7 +48,7 @@ def test_a_pass_that_breaks_a_graph_is_named():
 class Normed(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.convolution, self.norm = torch.nn.Conv2d(2, 3, 3), torch.nn.BatchNorm2d(3)
+        self.convolution, self.norm = torch.nn.Conv2d(4, 3, 3), torch.nn.BatchNorm2d(3)
 
     def forward(self, x):
         return self.norm(self.convolution(x)).relu()
@@ -55,7 +56,7 @@ class Normed(torch.nn.Module):
 
 def test_training_with_running_statistics_is_checked_to_its_code():
     """The graphs write into buffers; the gradient of a convolution has None beside tensors."""
-    x = torch.randn(2, 2, 6, 6)
+    x = torch.randn(2, 4, 6, 6)
     assert irwidget.lower(Normed(), x, to="inductor_fx", check=True).check.state == "equal"
     patch = {"joint_custom_post_pass": swapping({aten.mul.Tensor: aten.add.Tensor})}
     low = irwidget.lower(Normed(), x, to="inductor_fx", check=True, patches=patch)
@@ -80,14 +81,20 @@ def rounded(product):
     return product, (product * 100).int(), product.round()
 
 
-def test_of_very_many_sums_none_is_called_wrong_that_rounds():
-    """Few evaluations with noise are by chance all near the exact value somewhere."""
+@pytest.mark.parametrize("closer", [True, False])
+def test_of_very_many_sums_none_is_called_wrong_that_rounds(closer, monkeypatch):
+    """Few evaluations with noise are by chance all near the exact value somewhere; where no more can be made, it is
+    not checked.
+    """
+    if not closer:
+        monkeypatch.setattr(executing.Reference, "look_closer", mock.Mock(side_effect=MemoryError("no room")))
     x = torch.randn(300, 240, generator=torch.Generator().manual_seed(1))
     graph = Graph(torch.fx.symbolic_trace(lambda x: rounded(x @ x.T)), calls=[[x]])
     in_order = torch.fx.symbolic_trace(lambda x: rounded(sum(x[:, i : i + 1] * x[:, i] for i in range(240))))
     stage = InductorStage("a pass", "dynamo", "python", InductorText("in order"))
     ((_, verdict),) = executing.verdicts(graph, {0: stage}, {0: in_order}, each=True)
-    assert verdict.state == "equal", verdict
+    assert verdict.state == ("equal" if closer else "not checked"), verdict
+    assert closer or verdict.reason.endswith(", which rounding may explain: no room")
 
 
 def test_a_joint_pass_that_breaks_only_the_gradients_is_named():

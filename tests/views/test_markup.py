@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from irwidget.views import offline
 from irwidget.views.markup import Markup, aligned, capped, escaped, folded, joined, shortened, table, tag, visible
 
 texts = st.lists(st.sampled_from(["<b>", "&amp;", '"', "'", "x", "\n", "\x00", "\u202e", "é", "\udcff", ">"])).map(
@@ -60,3 +61,7 @@ def test_lines_of_text():
 @pytest.mark.parametrize(("text", "shown"), [("a\tb", "a   b"), ("\x1b[", "\\x1b["), ("\u202e", "\\u202e"), ("é", "é")])
 def test_what_cannot_be_seen_is_seen(text, shown):
     assert visible(text) == shown
+
+
+def test_what_is_no_utf_8_in_the_words_of_a_page_is_its_escape():
+    assert "<p>a \\ud800</p>" in offline.story([Markup("<p>a \ud800</p>")], "title").encode().decode()
