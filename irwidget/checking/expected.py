@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import itertools
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from irwidget.checking.allowance import ExpectedResult, Unchecked, result_of
+from irwidget.frontends import held
 from irwidget.lazy import cached_property
 from irwidget.toolchain import forked
 from irwidget.toolchain.events import Array, Invocation, Value
@@ -120,8 +122,17 @@ def expect(
     a model that fails, crashes or takes longer than `seconds`.
     """
     _refuse(program, args, kwargs)
+    call = functools.partial(_case, program=program, samples_wanted=samples)
+
+    def run() -> ExpectedCall:
+        return forked.call(lambda: call(model, args, kwargs), seconds=seconds, memory=memory)
+
     try:
-        first = forked.call(lambda: _case(model, args, kwargs, program, samples), seconds=seconds, memory=memory)
+        try:
+            first = run()
+        except RuntimeError:  # as of a model that takes gradients
+            call = functools.partial(call, with_gradients=True)
+            first = run()
     except forked.Died as death:
         raise Unchecked(f"the eager run of the model {death}") from None
     except forked.TimedOut:
@@ -133,7 +144,8 @@ def expect(
     except Exception as error:
         said = next(iter(str(error).strip().splitlines()), "")
         raise Unchecked(f"eager PyTorch fails: {type(error).__name__}: {said}".rstrip(": ")) from error
-    cases = (first, *_others(model, args, kwargs, program, seconds, memory, first.taken, samples // 2))
+    others = functools.partial(call, samples_wanted=samples // 2)
+    cases = (first, *_others(model, args, kwargs, others, seconds, memory, _branches(program) - first.taken))
     left = _branches(program) - frozenset[tuple[str, bool]]().union(*(case.taken for case in cases))
     unexecuted = tuple(f"{name} where it is {chosen}" for name, chosen in sorted(left))
 
@@ -157,15 +169,14 @@ def _others(
     model: Any,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
-    program: ExportedCopy,
+    call: Callable[..., ExpectedCall],
     seconds: float,
     memory: int | None,
-    taken: frozenset[tuple[str, bool]],
-    samples: int,
+    branches: frozenset[tuple[str, bool]],
 ) -> tuple[ExpectedCall, ...]:
     """Cases with other values of the same kind: those that eager PyTorch takes, and none where it crashes on one.
 
-    Where a branch of the program is in none of them, there are some more, of values of the other sign.
+    Where one of the branches is in none of them, there are some more, of values of the other sign.
     """
     import torch
 
@@ -176,7 +187,7 @@ def _others(
 
     def work() -> tuple[ExpectedCall, ...]:
         cases: list[ExpectedCall] = []
-        left = set(_branches(program) - taken)
+        left = set(branches)
         for seed in range(count + (OTHERS if left else 0)):
             extra = seed >= count
             if extra and not left:
@@ -185,7 +196,7 @@ def _others(
             if extra:
                 positional, named = pytree.tree_map(_opposite, (positional, named))
             with contextlib.suppress(Exception):
-                case = _case(copy.deepcopy(model), positional, named, program, samples)
+                case = call(copy.deepcopy(model), positional, named)
                 if not extra or left & case.taken:
                     cases.append(case)
                 left -= case.taken
@@ -261,8 +272,14 @@ def _is_fake(tensor: torch.Tensor) -> bool:
 
 
 def _case(
-    model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], program: ExportedCopy, samples_wanted: int
+    model: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    program: ExportedCopy,
+    samples_wanted: int,
+    with_gradients: bool = False,
 ) -> ExpectedCall:
+    """What eager PyTorch returns, which keeps no gradients but for a model that takes some itself."""
     import torch
 
     from irwidget.checking import unsettled
@@ -277,7 +294,8 @@ def _case(
         fed_by = {name: _copies([leaf])[0] for name, leaf in named.items()}
         evaluated = _evaluated(program, _placeholders(program, fed_by), samples_wanted)
         call = model.module() if isinstance(model, torch.export.ExportedProgram) else model
-        returned = call(*args, **kwargs)
+        with torch.set_grad_enabled(with_gradients), held.untrained(model):
+            returned = call(*args, **kwargs)
         wanted = _wanted(program, returned, call, named)
     if isinstance(evaluated, Exception):
         said = next(iter(str(evaluated).strip().splitlines()), "")
@@ -400,6 +418,8 @@ def _wanted(program: ExportedCopy, returned: Any, call: Any, named: Mapping[str,
     wanted: list[tuple[str, Any]] = []
     for spec in program.outputs:
         if spec.kind == OutputKind.BUFFER_MUTATION:
+            if spec.target not in buffers:
+                raise Unchecked("the exported program writes to a tensor that is not the model's")
             wanted.append((f"buffer {spec.target!r}", buffers[spec.target]))
         elif spec.kind == OutputKind.USER_INPUT_MUTATION:
             wanted.append((f"input {spec.target!r}", named[spec.target]))

@@ -32,7 +32,8 @@ def whole_user_stacks() -> Generator[None]:
 
 def _filter(_: Any, stack: traceback.StackSummary) -> traceback.StackSummary:
     ours = [number for number, frame in enumerate(stack) if frame.filename.startswith(_OURS)]
-    below = stack[ours[-1] + 1 :] if ours else stack
+    calls = [number for number in ours if stack[number].name != "__torch_dispatch__"]  # which an operator calls
+    below = [stack[number] for number in range(calls[-1] + 1 if calls else 0, len(stack)) if number not in ours]
     kept = [frame for frame in below if is_user_file(frame.filename) or frame.name == "forward"]
     return traceback.StackSummary.from_list(list(_with_columns(kept, inspect.currentframe())))
 

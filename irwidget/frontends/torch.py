@@ -93,16 +93,18 @@ def _decomposed(
     """The program in the operators that torch-mlir imports; `open_` says that it has keywords or dynamic shapes."""
     import torch
 
+    from irwidget.frontends import gradients
+
     table = {**private_torch_mlir.decompositions(), **more}
+    alone = open_ or isinstance(model, torch.export.ExportedProgram)
     try:
-        return program.run_decompositions(table)
+        decomposed = program.run_decompositions(table)
+        if alone or not gradients.are_left(decomposed):
+            return decomposed
     except Exception as error:
-        if _NO_STORAGE not in str(error) or open_ or isinstance(model, torch.export.ExportedProgram):
+        if alone or not gradients.are_in(error):
             raise
-        try:
-            return _with_gradients(model, args).run_decompositions(table)
-        except Exception:
-            raise error from None
+    return gradients.program(model, args).run_decompositions(table)
 
 
 def traced(
@@ -126,6 +128,8 @@ def _traced(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_s
     """The program of a model of any kind, before decompositions."""
     import torch
 
+    from irwidget.frontends import gradients, held
+
     if isinstance(model, torch.export.ExportedProgram):
         return model
     if isinstance(model, torch.jit.ScriptModule | torch.jit.ScriptFunction):
@@ -135,22 +139,13 @@ def _traced(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_s
     module = model if isinstance(model, torch.nn.Module) else _function_module(model)
     args, kwargs = _told_apart(args, kwargs)
     try:
-        return torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=False)
+        with held.as_it_was(model):
+            return torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=False)
     except Exception as error:
-        transformed = _NO_STORAGE in str(error) or "_functorch" in getattr(model, "__code__", _no_code).co_filename
+        transformed = gradients.are_in(error) or "_functorch" in getattr(model, "__code__", _no_code).co_filename
         if not transformed or dynamic_shapes or kwargs:
             raise
-        return _with_gradients(module, args)
-
-
-def _with_gradients(model: Any, args: tuple[Any, ...]) -> ExportedProgram:
-    """A program with gradients in it, as of torch.func's transforms, which torch.export cannot trace."""
-    import torch
-
-    from irwidget.private_torch import make_fx
-
-    forward = getattr(model, "forward", model)
-    return torch.export.export(make_fx(lambda *given: forward(*given))(*args), args, strict=False)
+        return gradients.program(model, args)
 
 
 def _told_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -169,7 +164,6 @@ def _told_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[An
     return pytree.tree_map(apart, (args, kwargs))
 
 
-_NO_STORAGE = "Cannot access data pointer of Tensor that doesn't have storage"
 _no_code = (lambda: None).__code__
 
 
@@ -256,9 +250,14 @@ _HINTS = (
         "keep the computation in torch operations, or pass the number as an argument",
     ),
     (
+        ("expected compiled_fn to be GraphModule",),
+        "an optimizer's step cannot be traced within a program",
+        "return the gradients, torch.autograd.grad(loss, parameters), or lower the step with --to aot_joint",
+    ),
+    (
         ("Cannot access data pointer of Tensor that doesn't have storage", "_view_func_unsafe"),
         "a gradient within the model, as of torch.func.grad, cannot be traced",
-        "lower the gradient as a function of its own, torch.func.grad(loss), or compute it of torch operations",
+        "leave out dynamic shapes and keywords, or lower the gradient as a function of its own, torch.func.grad(loss)",
     ),
     (
         ("FunctionalTensor on its own",),

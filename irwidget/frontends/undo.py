@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from irwidget.errors import IRWidgetError
+from irwidget.frontends import held
 from irwidget.frontends.turns import alone
 from irwidget.private_torch import CONFIGS, mode_depths, pop_modes, tensor_places, traced_as_written
 from irwidget.toolchain import budget
@@ -25,7 +26,7 @@ def tracing(tracer: str, model: Any, *around: AbstractContextManager[object]) ->
 
     The limit ends first: an exception from outside does not hit what puts everything back.
     """
-    with alone(tracer), _undone(model), contextlib.ExitStack() as stack:
+    with alone(tracer), held.as_it_was(model), _undone(model), contextlib.ExitStack() as stack:
         for one in around:
             stack.enter_context(one)
         with traced_as_written(), budget.enforced(tracer):

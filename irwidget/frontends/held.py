@@ -1,0 +1,105 @@
+"""What a model or a function leads to: modules, tensors and optimizers, which tracing it must not change."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+import types
+from collections.abc import Generator, Iterable
+from typing import Any
+
+from irwidget.toolchain.locations import is_user_file
+
+_MANY = 10_000
+"""Elements of a container that is not looked into: data."""
+
+
+@contextlib.contextmanager
+def as_it_was(model: Any) -> Generator[None]:
+    """Put back what tracing a model or a function leaves behind in what it leads to: trained state, and counters.
+
+    torch.export runs operators on tensors of one element, as of batch norm's, that are not the model's own.
+    """
+    torch: Any = sys.modules["torch"]
+    tensors, optimizers = _trained(model, torch)
+    counters = [(one, one.detach().clone()) for one in tensors if one.numel() == 1 and one.layout == torch.strided]
+    try:
+        with _untrained(tensors, optimizers):
+            yield
+    finally:
+        for tensor, before in counters:
+            if not torch.equal(tensor, before):
+                tensor.detach().copy_(before)
+
+
+def untrained(model: Any) -> contextlib.AbstractContextManager[None]:
+    """Put back the gradients and the optimizers' states that `backward()` and `step()` leave behind."""
+    return _untrained(*_trained(model, sys.modules["torch"]))
+
+
+@contextlib.contextmanager
+def _untrained(tensors: Iterable[Any], optimizers: Iterable[Any]) -> Generator[None]:
+    gradients = [(tensor, tensor.grad) for tensor in tensors if tensor.is_leaf]
+    states = [(one, {key: dict(state) for key, state in one.state.items()}) for one in optimizers]
+    try:
+        yield
+    finally:
+        for tensor, gradient in gradients:
+            if tensor.grad is not gradient:
+                tensor.grad = gradient
+        for one, state in states:
+            one.state.clear()
+            one.state.update(state)
+
+
+def _trained(model: Any, torch: Any) -> tuple[list[Any], list[Any]]:
+    """The tensors and the optimizers among what a model, or a function of the user's, leads to."""
+    tensors: dict[int, Any] = {}
+    optimizers: list[Any] = []
+    left, seen = [model], set[int]()
+    while left:
+        one = left.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if isinstance(one, torch.Tensor):
+            tensors[id(one)] = one
+        elif isinstance(one, torch.nn.Module):
+            left.extend((*vars(one).values(), getattr(type(one), "forward", None)))
+        elif isinstance(one, torch.optim.Optimizer):
+            optimizers.append(one)
+            left.extend(parameter for group in one.param_groups for parameter in group["params"])
+        else:
+            left.extend(_within(one))
+    return [*tensors.values()], optimizers
+
+
+def _within(value: Any) -> Iterable[Any]:
+    """What a function's code names, and what is in a container, a method or a partial function."""
+    if isinstance(value, types.FunctionType) and is_user_file(value.__code__.co_filename):
+        cells = [cell.cell_contents for cell in value.__closure__ or () if _is_full(cell)]
+        names = set(_names(value.__code__)) & value.__globals__.keys()
+        return [*cells, *(value.__globals__[name] for name in names), *(value.__defaults__ or ())]
+    if isinstance(value, types.MethodType):
+        return value.__self__, value.__func__, *getattr(value.__self__, "__dict__", {}).values()
+    if isinstance(value, functools.partial):
+        return value.func, *value.args, *value.keywords.values()
+    if isinstance(value, dict | list | tuple) and len(value) < _MANY:
+        return value.values() if isinstance(value, dict) else value
+    return ()
+
+
+def _is_full(cell: types.CellType) -> bool:
+    try:
+        return cell.cell_contents is not cell
+    except ValueError:
+        return False
+
+
+def _names(code: types.CodeType) -> Iterable[str]:
+    """All that code looks up, that of the functions within it as well."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)
