@@ -94,7 +94,9 @@ def _drop_copies(graph: GraphModule, mutated: int) -> None:
     results = [a for a in returned[: len(returned) - mutated] if isinstance(a, Node)]
     outputs = {storage_id(n.meta["val"]) for n in results}
     for node in nodes:
-        if str(node.target) != "aten.clone.default" or custom(node).get("aten") == "pow":  # a power of 1.0 is computed
+        if str(node.target) != "aten.clone.default":
+            continue
+        if custom(node).get("aten") == "pow" or custom(node).get("kept"):  # a power of 1.0 is computed
             continue
         source: Any = node.args[0]
         made, given = node.meta["val"], source.meta["val"]
