@@ -186,7 +186,8 @@ def _fold_addmm(node: Node) -> None:
         if value.dtype != product.meta["val"].dtype or not _spreads(value.shape, shape):
             continue
         node.args = (other, product)
-        for changed in (node, product):
+        node.prepend(product)  # which stands for the one op at the place of the sum
+        for changed in (product, node) if "origin" in custom(node) else (product,):  # a plain sum keeps its name, too
             changed.meta["custom"] = {**custom(changed), "origin": "addmm"}
         return
 
