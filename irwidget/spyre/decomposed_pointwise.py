@@ -250,6 +250,27 @@ def _div(a: Tensor, b: Any) -> Any:
         return a * (1.0 / b)
 
 
+@decomposes("silu_backward")
+def _silu_backward(gradient: Tensor, x: Tensor) -> Tensor:
+    """As ATen composes it, with a whole tensor of ones; each op has its own name."""
+
+    def named(name: str) -> Any:
+        return fx_traceback.annotate({"origin": name})
+
+    with named("fill"):
+        ones = torch.full(x.shape, 1.0, dtype=x.dtype)
+    with named("sigmoid"):
+        sigmoid = torch.sigmoid(x)
+    with named("sub"):
+        slope = ones - sigmoid
+    with named("mul"):
+        slope = x * slope
+    with named("add"):
+        slope = slope + 1.0
+    with named("mul"):
+        return gradient * (sigmoid * slope)
+
+
 @decomposes("cat")
 def _cat(tensors: list[Tensor], dim: int = 0) -> Any:
     """Inductor's rule: several times one tensor is one copy of it, repeated along a dim of its own."""
