@@ -301,6 +301,13 @@ def _pixel_shuffle(x: Tensor, factor: int) -> Tensor:
     return turned.view(*batch, channels // factor**2, height * factor, width * factor)
 
 
+@decomposes("channel_shuffle")
+def _channel_shuffle(x: Tensor, groups: int) -> Tensor:
+    """PyTorch's: groups and the channels in each exchange their places in one copy."""
+    parts = x.view(x.shape[0], groups, x.shape[1] // groups, *x.shape[2:])
+    return parts.transpose(1, 2).clone(memory_format=torch.contiguous_format).view(x.shape)
+
+
 @decomposes("square")
 def _square(x: Tensor) -> Any:
     return _pow(x, 2)

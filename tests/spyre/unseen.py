@@ -270,6 +270,8 @@ FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...] | TensorSpec, ...]]] 
         lambda g, y: aten._log_softmax_backward_data(g, y, -1, torch.float16),
         ((32, 128), (32, 128)),
     ),
+    "shuffled channels": (lambda x: F.channel_shuffle(x, 2) * 2, ((2, 8, 16, 64),)),
+    "degrees": (lambda x: torch.rad2deg(x) + torch.deg2rad(x), ((8, 128),)),
     "three pieces, read": (lambda x, y: torch.cat([x * 2, y, x - 1], 1) * 2, ((8, 64), (8, 128))),
     "pieces in turn": (lambda x, y: torch.cat([x * 2, y + 1, x - 1, y * 3]).sum(0), ((8, 64), (8, 64))),
     "padded in two dims": (lambda x: F.pad(x, (0, 0, 1, 2, 1, 1)) * 2, ((3, 8, 64),)),
