@@ -48,9 +48,8 @@ def plan_pool(graph: Graph, in_lx: Mapping[str, int]) -> Pool:
     bytes_of = {**sizes, **{slot: sizes[slot[0]] for slot in slots}}
     late = {n: (pieces[n][-1], read[n]) for n, _ in slots}
     offsets, top = _first_fit({**slots, **lives, **late}, bytes_of)
-    if any(
-        _overlap(n, offsets, sizes, lives) for n in late
-    ):  # upstream's pieces would be written where something else still lies
+    taken = any(_overlap(n, offsets, sizes, lives) for n in late)
+    if taken:  # upstream's pieces would be written where something else still lies
         offsets, top = _first_fit({**slots, **lives}, bytes_of)
     if top > SEGMENT_BYTES:
         raise UnsupportedError(
