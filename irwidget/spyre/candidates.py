@@ -361,7 +361,8 @@ def restickify_target(
     step, extent = read.index.step(variable), op.space[variable]
     dims = list(zip(buffer.size, buffer.stride, strict=True))
     old = next((d for d in dims if d[0] != 1 and d[1] == layout.stride_map[-1]), None)
-    new = next((d for d in dims if d[0] != 1 and d[1] == step and d[0] >= extent), None)
+    eps = layout.elements_per_stick  # a variable may walk over further dims behind one of whole sticks
+    new = next((d for d in dims if d[0] != 1 and d[1] == step and (d[0] >= extent or d[0] % eps == 0)), None)
     if old is None or new is None or old == new:
         return None
     return restickified(layout, old, new)

@@ -33,9 +33,9 @@ from irwidget.spyre.attention import fuse_attention
 from irwidget.spyre.decompositions import decomposition_table
 from irwidget.spyre.hints import active_hints, fresh_hints
 from irwidget.spyre.hostregions import gather_host_regions
-from irwidget.spyre.notes import custom
 from irwidget.spyre.options import SpyreSwitches
 from irwidget.spyre.spyreops import register
+from irwidget.spyre.stepper import Stepper
 from irwidget.spyre.tensorspec import Input, TensorSpec, as_spec, check_input
 
 
@@ -378,8 +378,8 @@ def decompose(captured: CapturedGraph, options: SpyreSwitches) -> torch.fx.Graph
     """The graph over the device's operators: our decompositions applied, views explicit."""
     graph = fuse_attention(captured.graph)
     mode = _fake_mode(captured)
-    interpreter = _Stepper(graph)
-    interpreter.extra_traceback = False
+    mutated = len(captured.mutated)
+    interpreter = Stepper(graph, mutated)
     with ExitStack() as stack:
         steps = (
             fx_traceback.preserve_node_meta(),
@@ -396,8 +396,7 @@ def decompose(captured: CapturedGraph, options: SpyreSwitches) -> torch.fx.Graph
             if any(
                 writes(node.target) for node in made.graph.nodes
             ):  # a decomposition of PyTorch's own may write in place
-                interpreter = _Stepper(made)
-                interpreter.extra_traceback = False
+                interpreter = Stepper(made, mutated)
                 functional = dispatch_functionalize(interpreter.run, mode=FunctionalTensorMode())
                 made = make_fx(functional, decomposition_table=table)(*captured.fakes)
         except IRWidgetError as error:
@@ -411,50 +410,6 @@ def decompose(captured: CapturedGraph, options: SpyreSwitches) -> torch.fx.Graph
     if options.host_for_refused:
         with mode, torch.no_grad():
             made = gather_host_regions(made)
-    return made
-
-
-class _Stepper(torch.fx.Interpreter):
-    """Remembers which node it is at, for the place of an error, and what the function knows of its strides."""
-
-    line: tuple[str, int] = ("", 0)
-    written: Any = None
-    """The first operand of the node as the function as written has it."""
-
-    def run_node(self, n: torch.fx.Node) -> Any:
-        self.line = custom(n).get("line", ("", 0))
-        self.written = n.all_input_nodes[0].meta.get("val") if n.all_input_nodes else None
-        return super().run_node(n)
-
-    def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A view of what has other strides here than in the function, because it is made otherwise, is of a copy."""
-        if target is torch.ops.aten.as_strided.default:
-            return super().call_function(target, (_laid_out(args[0], self.written), *args[1:]), kwargs)
-        if target not in _VIEWS:
-            return super().call_function(target, args, kwargs)
-        try:
-            return super().call_function(target, args, kwargs)
-        except (RuntimeError, ValueError):
-            with fx_traceback.annotate({"origin": "view"}):
-                copied = args[0].clone(memory_format=torch.contiguous_format)
-            return super().call_function(target, (copied, *args[1:]), kwargs)
-
-
-_VIEWS = (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default, torch.ops.aten.view.dtype)
-
-
-def _laid_out(value: torch.Tensor, as_written: Any) -> torch.Tensor:
-    """`value` with the strides that the function has it in."""
-    if not isinstance(as_written, torch.Tensor) or as_written.stride() == value.stride():
-        return value
-    order = sorted(range(value.dim()), key=lambda d: -as_written.stride(d))
-    made = value.permute(order).clone(memory_format=torch.contiguous_format)
-    made = made.permute(sorted(range(value.dim()), key=order.__getitem__))
-    if made.stride() != as_written.stride() or as_written.storage_offset():
-        raise UnsupportedError(
-            "Spyre backend does not support: as_strided of a part of a tensor whose strides are"
-            f" {list(value.stride())} here and {list(as_written.stride())} in PyTorch. Use slices and reshape."
-        )
     return made
 
 

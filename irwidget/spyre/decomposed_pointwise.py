@@ -250,6 +250,27 @@ def _div(a: Tensor, b: Any) -> Any:
         return a * (1.0 / b)
 
 
+@decomposes("silu_backward")
+def _silu_backward(gradient: Tensor, x: Tensor) -> Tensor:
+    """As ATen composes it, with a whole tensor of ones; each op has its own name."""
+
+    def named(name: str) -> Any:
+        return fx_traceback.annotate({"origin": name})
+
+    with named("fill"):
+        ones = torch.full(x.shape, 1.0, dtype=x.dtype)
+    with named("sigmoid"):
+        sigmoid = torch.sigmoid(x)
+    with named("sub"):
+        slope = ones - sigmoid
+    with named("mul"):
+        slope = x * slope
+    with named("add"):
+        slope = slope + 1.0
+    with named("mul"):
+        return gradient * (sigmoid * slope)
+
+
 @decomposes("cat")
 def _cat(tensors: list[Tensor], dim: int = 0) -> Any:
     """Inductor's rule: several times one tensor is one copy of it, repeated along a dim of its own."""
@@ -278,6 +299,13 @@ def _pixel_shuffle(x: Tensor, factor: int) -> Tensor:
     parts = x.view(*batch, channels // factor**2, factor, factor, height, width)
     turned = parts.permute(*range(n + 1), n + 3, n + 1, n + 4, n + 2).clone(memory_format=torch.contiguous_format)
     return turned.view(*batch, channels // factor**2, height * factor, width * factor)
+
+
+@decomposes("channel_shuffle")
+def _channel_shuffle(x: Tensor, groups: int) -> Tensor:
+    """PyTorch's: groups and the channels in each exchange their places in one copy."""
+    parts = x.view(x.shape[0], groups, x.shape[1] // groups, *x.shape[2:])
+    return parts.transpose(1, 2).clone(memory_format=torch.contiguous_format).view(x.shape)
 
 
 @decomposes("square")

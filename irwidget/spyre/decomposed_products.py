@@ -140,7 +140,9 @@ def _attention(
     if mask is not None:
         scores = scores + _additive(mask, q.dtype)
     y = _matmul(softmax(scores, -1), _grouped(v, heads) if grouped else v)
-    return y.transpose(1, 2).clone(memory_format=torch.contiguous_format).transpose(1, 2) if y.dim() == 4 else y
+    # Upstream takes the second dim for heads, also of three dims, whose rows are exchanged with their elements then.
+    swapped = y.dim() == 4 or (y.dim() == 3 and q.shape[1] == k.shape[1])
+    return y.transpose(1, 2).clone(memory_format=torch.contiguous_format).transpose(1, 2) if swapped else y
 
 
 def _additive(mask: Tensor, dtype: torch.dtype) -> Tensor:

@@ -23,6 +23,10 @@ _OF_PYTORCH = """
     stack t rsub addcmul addcdiv native_group_norm hardtanh hardsigmoid hardswish log_sigmoid_forward
     roll glu narrow unsafe_chunk lerp logaddexp select_backward dot vdot mv addmv
     _prelu_kernel mse_loss smooth_l1_loss huber_loss softshrink hardshrink threshold logit
+    threshold_backward sigmoid_backward tanh_backward _softmax_backward_data _log_softmax_backward_data gelu_backward
+    leaky_relu_backward hardswish_backward hardsigmoid_backward hardtanh_backward elu_backward log_sigmoid_backward
+    softplus_backward mse_loss_backward smooth_l1_loss_backward huber_loss_backward native_dropout_backward
+    deg2rad rad2deg sinc
 """
 
 _UPSTREAM = {"scaled_dot_product_attention": "_scaled_dot_product_fused_attention_overrideable", "square": "pow"}

@@ -41,7 +41,10 @@ def host_module(graph: Graph, steps: Sequence[Step], pool_bytes: int) -> str:
     body.append("args.clear()")
     body += _Calls(graph, steps, pool_bytes).lines
     lines += [f"    {line}" for line in body]
-    return "\n".join(lines) + "\n"
+    text = "\n".join(lines) + "\n"
+    if "ElementArrangement." in text:
+        text = text.replace("import DataFormats,", "import DataFormats, ElementArrangement,", 1)
+    return text
 
 
 def _kernel_body(kernel: SpyreKernel) -> list[str]:

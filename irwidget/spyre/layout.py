@@ -43,9 +43,10 @@ class DeviceLayout:
         return row_major(self.device_size)
 
     def __str__(self) -> str:
+        tag = "" if self.tag == "STANDARD" else f", element_arrangement=ElementArrangement.{self.tag}"
         return (
             f"SpyreTensorLayout(device_size={list(self.device_size)}, stride_map ={list(self.stride_map)}, "
-            f"device_dtype=DataFormats.{self.format.name})"
+            f"device_dtype=DataFormats.{self.format.name}{tag})"
         )
 
 

@@ -94,7 +94,9 @@ def _drop_copies(graph: GraphModule, mutated: int) -> None:
     results = [a for a in returned[: len(returned) - mutated] if isinstance(a, Node)]
     outputs = {storage_id(n.meta["val"]) for n in results}
     for node in nodes:
-        if str(node.target) != "aten.clone.default" or custom(node).get("aten") == "pow":  # a power of 1.0 is computed
+        if str(node.target) != "aten.clone.default":
+            continue
+        if custom(node).get("aten") == "pow" or custom(node).get("kept"):  # a power of 1.0 is computed
             continue
         source: Any = node.args[0]
         made, given = node.meta["val"], source.meta["val"]
@@ -184,7 +186,8 @@ def _fold_addmm(node: Node) -> None:
         if value.dtype != product.meta["val"].dtype or not _spreads(value.shape, shape):
             continue
         node.args = (other, product)
-        for changed in (node, product):
+        node.prepend(product)  # which stands for the one op at the place of the sum
+        for changed in (product, node) if "origin" in custom(node) else (product,):  # a plain sum keeps its name, too
             changed.meta["custom"] = {**custom(changed), "origin": "addmm"}
         return
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 import torch
 from torch import nn
@@ -483,3 +485,30 @@ def test_a_result_of_a_call_on_the_host_gives_a_kernel_no_name():
     (call,) = (line for line in program.host.splitlines() if "aten.sort" in line)
     assert call.split("(", 1)[0].endswith("torch.ops.aten.sort.stable")
     assert "stable=False, dim=1)" in call
+
+
+@pytest.mark.parametrize("size", [(2, 64), (3, 128), (2, 2, 64)])
+def test_a_weight_gradient_of_batches_has_its_sticks_along_the_rows_of_all(size):
+    def gradient(x, made):
+        return made.reshape(-1, 64).t() @ x.reshape(-1, 128)
+
+    program = equal_to_eager(gradient, half(*size, 128), half(*size, 64) / 8)
+    assert [spec.op for kernel in program.kernels for spec in kernel.specs] == ["ReStickifyOpHBM", "batchmatmul"]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: torch.cat([x * 2, x + 1, x - 1, x * 3]).sum(0),
+        lambda x: torch.cat([torch.relu(x)[3:5], x[:1] + 1, x[2:3] * 3]) * 1.5,  # upstream's pieces lie in their source
+        lambda x: torch.nn.functional.pad(x + 1, (0, 64, 1, 2), value=2.0) * 2,
+    ],
+)
+def test_pieces_in_the_pool_are_whole(function):
+    program = equal_to_eager(function, half(8, 64) / 8)
+    offsets, lives = program.pool.offsets, program.pool.lives
+    assert offsets
+    for a, b in itertools.combinations(offsets, 2):
+        if lives[a][0] <= lives[b][1] and lives[b][0] <= lives[a][1]:
+            ends = {n: offsets[n] + program.graph.buffers[n].device.bytes for n in (a, b)}
+            assert ends[a] <= offsets[b] or ends[b] <= offsets[a]

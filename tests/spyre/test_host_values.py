@@ -31,6 +31,7 @@ def test_a_view_as_another_dtype_has_the_bytes_of_pytorch(function):
     assert "torch.ops.aten.view.dtype(" in program.host
 
 
+aten = torch.ops.aten
 FLOATS = torch.tensor([[-1e6, 1e6, inf, -inf, nan, 5.0, 0.0, -3.5]])
 HALVES = torch.tensor([[0.1, 0.9, -0.1, 1e-5, 0.0, inf, -inf, nan]]).half()
 
@@ -53,6 +54,25 @@ HALVES = torch.tensor([[0.1, 0.9, -0.1, 1e-5, 0.0, inf, -inf, nan]]).half()
 )
 def test_numbers_are_those_of_eager(function, given):
     equal_to_eager(function, given, host_for_refused=True)
+
+
+@pytest.mark.parametrize(
+    "backward",
+    [
+        lambda g, a: aten._softmax_backward_data(g, torch.softmax(a, -1), -1, torch.float16),
+        lambda g, a: aten._log_softmax_backward_data(g, torch.log_softmax(a, -1), -1, torch.float16),
+        lambda g, a: aten.threshold_backward(g, a, 0),
+        lambda g, a: aten.sigmoid_backward(g, torch.sigmoid(a)),
+        lambda g, a: aten.tanh_backward(g, torch.tanh(a)),
+        lambda g, a: aten.gelu_backward(g, a, approximate="tanh"),
+        aten.silu_backward.default,
+        lambda g, a: aten.hardswish_backward(g, a),
+        lambda g, a: aten.leaky_relu_backward(g, a, 0.1, False),
+        lambda g, a: aten.mse_loss_backward(g, a, a * 2, 0),
+    ],
+)
+def test_backward_ops_are_computed_on_the_device(backward):
+    assert on_host(equal_to_eager(backward, half(32, 128), half(32, 128))) == []
 
 
 # -- what no device format holds -------------------------------------------------------------------

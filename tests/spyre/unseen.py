@@ -132,11 +132,26 @@ def heads_of_batches(a, b, c):
     return (torch.softmax(a @ b, -1) @ c).view(8, 32, 64)
 
 
+def written_and_returned(x, y):
+    x.copy_(y)
+    return x, x + 1
+
+
+def written_row(x, y):
+    x.copy_(y[2:66])
+    return x
+
+
 def turned(function):
     """A function of a tensor whose first two dims lie in memory the other way round."""
     return lambda x, *rest: function(x.permute(1, 0, 2), *rest)
 
 
+def weight_gradient(x, gradient):
+    return gradient.view(-1, 64).t() @ x.view(-1, 128)
+
+
+aten = torch.ops.aten
 FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...] | TensorSpec, ...]]] = {
     "rope": (rope, ((2, 4, 32, 128), (32, 128), (32, 128))),
     "rotary": (rotary, ((1, 4, 32, 128), (32, 64), (32, 64))),
@@ -243,6 +258,33 @@ FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...] | TensorSpec, ...]]] 
     "rows of a slice": (lambda x: x[:, 1:4].sum(1), ((3, 6, 128),)),
     "float32 sums": (lambda x: x.amax(1) + x.sum(1), (TensorSpec((9, 20, 64), "float32"),)),
     "smooth": (lambda x, y: F.smooth_l1_loss(x, y, reduction="none"), ((9, 128), (9, 128))),
+    "sum beside a product": (lambda x, w, y: x @ w + y * 2, ((5, 64), (64, 128), (5, 128))),
+    "sum of linears": (lambda x, a, b: torch.tanh(F.linear(x, a) + F.linear(x, b)), ((8, 64), (64, 64), (64, 64))),
+    "weight gradient of batches": (weight_gradient, ((2, 64, 128), (2, 64, 64))),
+    "weight gradient of long batches": (weight_gradient, ((3, 128, 128), (3, 128, 64))),
+    "backward of relu": (lambda g, x: aten.threshold_backward(g, torch.relu(x), 0), ((32, 128), (32, 128))),
+    "backward of sigmoid": (lambda g, x: aten.sigmoid_backward(g, torch.sigmoid(x)), ((32, 128), (32, 128))),
+    "backward of silu": (aten.silu_backward.default, ((32, 128), (32, 128))),
+    "backward of gelu": (lambda g, x: aten.gelu_backward(g, x, approximate="tanh"), ((32, 128), (32, 128))),
+    "backward of log_softmax": (
+        lambda g, y: aten._log_softmax_backward_data(g, y, -1, torch.float16),
+        ((32, 128), (32, 128)),
+    ),
+    "shuffled channels": (lambda x: F.channel_shuffle(x, 2) * 2, ((2, 8, 16, 64),)),
+    "degrees": (lambda x: torch.rad2deg(x) + torch.deg2rad(x), ((8, 128),)),
+    "three pieces, read": (lambda x, y: torch.cat([x * 2, y, x - 1], 1) * 2, ((8, 64), (8, 128))),
+    "pieces in turn": (lambda x, y: torch.cat([x * 2, y + 1, x - 1, y * 3]).sum(0), ((8, 64), (8, 64))),
+    "padded in two dims": (lambda x: F.pad(x, (0, 0, 1, 2, 1, 1)) * 2, ((3, 8, 64),)),
+    "written and returned": (written_and_returned, ((64, 128), (64, 128))),
+    "rows written and returned": (written_row, ((64, 128), (70, 128))),
+    "attention of three dims": (F.scaled_dot_product_attention, ((4, 64, 64),) * 3),
+    "masked attention of three dims": (
+        lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, m) * 2,
+        (*[(4, 17, 64)] * 3, (17, 17)),
+    ),
+    "turned, gelu, turned back": (turned(lambda x: F.gelu(x).transpose(0, 1)), ((4, 8, 128),)),
+    "turned, silu, a part": (turned(lambda x: F.silu(x)[1:3]), ((4, 8, 128),)),
+    "float32 returned": (lambda x: x.float(), ((8, 128),)),
     "distances": (lambda x, y: ((x[:, None] - y[None]) ** 2).sum(-1), ((9, 64), (7, 64))),
 }
 
