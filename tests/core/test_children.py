@@ -17,6 +17,7 @@ import psutil
 import pytest
 import torch
 
+from irwidget import phases
 from irwidget.toolchain import budget, child, forked, processes, scratch
 
 FRAMES = "".join(
@@ -112,6 +113,21 @@ def test_what_a_copy_of_this_process_may_do():
     line.close()
     line.close()
     assert ours not in links()
+
+
+def test_only_a_copy_itself_says_what_it_is_at():
+    heard: list[str] = []
+
+    def work():
+        phases.entering("the copy's")
+        if not (one := os.fork()):
+            phases.entering("its child's")
+            os._exit(0)
+        os.waitpid(one, 0)
+
+    with phases.heard(heard.append):
+        forked.call(work)
+    assert heard == ["the copy's", ""]
 
 
 def test_the_memory_of_a_process_is_counted_in_bytes():
@@ -243,6 +259,28 @@ def test_a_child_that_is_killed_is_said_to_have_ended_as_is_known_better():
         one.end(said)
         ends.append((one.process.returncode, one.epitaph))
     assert ends == [(-9, "was killed by SIGKILL"), (-9, "sent what nobody understands")]
+
+
+def test_a_child_that_cannot_start_leaves_nothing_and_a_copy_has_not_its_end(monkeypatch):
+    kept: list[bool] = []
+
+    def popen(*_, pass_fds, **__):
+        theirs = os.readlink(f"/proc/self/fd/{pass_fds[0]}")
+        kept.append(forked.call(lambda: theirs in links()))
+        raise OSError("no process")
+
+    before = sorted(links())
+    with monkeypatch.context() as context:
+        context.setattr(subprocess, "Popen", popen)
+        with pytest.raises(OSError, match="no process"):
+            child.Child("irwidget.toolchain.worker")
+    assert kept == [False]
+    gc.collect()
+    assert sorted(links()) == before
+    with pytest.raises(
+        FileNotFoundError, match="^the toolchain is gone from /no/such, /nor/this: "
+    ):
+        child.Child("irwidget.toolchain.worker", first=("/no/such", "/nor/this"))
 
 
 def test_only_what_a_process_left_is_cleared():
