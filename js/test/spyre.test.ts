@@ -286,3 +286,13 @@ describe("numbers and colours", () => {
     ]);
   });
 });
+
+test("a step leads along the outermost dim that it divides and that has room", () => {
+  const of = (size: number[], stride: number[], step: number) =>
+    ({ size, stride, stride_map: [step, 1], device_size: [8, 1] }) as unknown as SpyreBuffer;
+  expect(elementAt(of([2, 3], [3, 1], 4), 1, 0)).toBeNull();
+  expect(elementAt(of([4, 1, 4], [4, 8, 1], 8), 1, 0)).toEqual([2, 0, 0]);
+  expect(elementAt(of([4, 4], [4, 1], 8), 1, 0)).toEqual([2, 0]);
+  expect(stickDim({ ...of([4, 2], [0, 1], 1), stride_map: [1, 0] })).toBe(-1);
+  expect(stickDim(of([4, 2], [2, 1], 2))).toBe(1);
+});
