@@ -65,7 +65,7 @@ def settings(tool: str, arguments: str) -> Settings:
     words = iter(shlex.split(arguments))
     for word in words:
         name, equals, value = word.lstrip("-").partition("=")
-        if not word.startswith("-") and word != "-":
+        if not word.startswith("-"):
             raise NotEmbedded(f"embedded {tool} has no argument {word!r}")
         if name in (*_VALUED, "o") and not equals:
             value = next(words, "")

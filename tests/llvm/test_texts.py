@@ -184,6 +184,14 @@ def test_circles_in_debug_information_come_to_an_end() -> None:
     assert said(debug_lines.assembly(circle)[-1]) == "a.c:3 < a.c:2 < a.c:3"
 
 
+def test_a_position_that_is_inlined_in_several_places_is_of_the_one_said_last() -> None:
+    at = "\t.loc 1 {} 0, function_name x, inlined_at 1 {} 0\n\tret;\n"
+    text = '\t.file 1 "a.c"\n' + "".join(at.format(*one) for one in ((2, 3), (3, 8), (2, 3), (3, 9), (2, 3)))
+    assert [said(place) for place in debug_lines.assembly(text)[2::2]] == [
+        "a.c:2 < a.c:3 < a.c:8", "a.c:3 < a.c:8", "a.c:2 < a.c:3 < a.c:8", "a.c:3 < a.c:9", "a.c:2 < a.c:3 < a.c:9",
+    ]  # fmt: skip
+
+
 LINES = (Location("cell", 1), Location("cell", 2))
 
 
@@ -308,14 +316,24 @@ def test_only_the_functions_that_are_called_are_linked_and_stay_inside() -> None
     library += (
         "define i32 @inner(i32 %x) {\n  ret i32 %x\n}\ndefine void @unused() {\n  ret void\n}\n@g = global i32 1\n"
     )
-    text = "declare i32 @used(i32)\ndeclare void @gone()\n"
-    text += "define i32 @f(i32 %x) {\n  %1 = call i32 @used(i32 %x)\n  ret i32 %1\n}\n"
+    text = "declare i32 @used(i32)\ndeclare void @gone()\ndeclare void @kept()\n"
+    text += "define i32 @f(i32 %x) {\n  %1 = call i32 @used(i32 %x)\n  call void @kept()\n  ret i32 %1\n}\n"
     made = llvm.link(text, llvm.parse(library).as_bitcode())
     heads = [line for line in made.splitlines() if line.startswith(("define", "declare", "@"))]
     assert heads == [
-        "define i32 @f(i32 %x) {", "define internal i32 @used(i32 %x) {", "define internal i32 @inner(i32 %x) {",
+        "declare void @kept()", "define i32 @f(i32 %x) {",
+        "define internal i32 @used(i32 %x) {", "define internal i32 @inner(i32 %x) {",
     ]  # fmt: skip
     assert "  %i = call i32 @used" in llvm.named(text)
+
+
+def test_levels_are_those_that_are_asked_for() -> None:
+    text = "define internal i32 @a(i32 %x) alwaysinline {\n  ret i32 %x\n}\n"
+    text += "define i32 @f(i32 %x) {\n  %1 = call i32 @a(i32 %x)\n  %2 = add i32 %1, 0\n  ret i32 %2\n}\n"
+    calls = [llvm.optimize(text, llvm.Settings(level)).count("call ") for level in (None, 0, 1)]
+    assert calls == [1, 0, 0]
+    none, least, usual = (llvm.emit(text, llvm.Settings(level, "x86_64-linux-gnu")) for level in (None, 0, 2))
+    assert (none == usual, least == usual) == (True, False)
 
 
 def after(what: str, text: str) -> str:
