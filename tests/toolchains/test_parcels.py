@@ -18,7 +18,7 @@ from irwidget.errors import IRWidgetError, LoweringInterrupted, ToolError, Unsup
 from irwidget.frontends.base import Given
 from irwidget.options import LowerOptions
 from irwidget.result import Origin
-from irwidget.toolchain import forked
+from irwidget.toolchain import budget, forked
 from irwidget.toolchain.run import Options
 from irwidget.toolchains import carry, process, remote
 from irwidget.toolchains.environments import Environment
@@ -34,6 +34,7 @@ def test_a_parcel_has_what_its_objects_need(tmp_path, monkeypatch):
     exec(compile(CELL, "<a cell>", "exec"), space)
     linecache.cache["<a cell>"] = (len(CELL), None, CELL.splitlines(keepends=True), "<a cell>")
     monkeypatch.setenv("OF_THE_KERNEL", "yes")
+    monkeypatch.setenv("OF_ITS_OWN", "no")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path, "", "/no/such/folder"])
     torch.set_default_dtype(torch.float64)
@@ -46,7 +47,7 @@ def test_a_parcel_has_what_its_objects_need(tmp_path, monkeypatch):
     assert parcel.path == (*sys.path[:-2], str(tmp_path), "/no/such/folder")
     assert parcel.environment == dict(os.environ)
     monkeypatch.setenv("OF_THE_KERNEL", "no")
-    monkeypatch.setenv("OF_ITS_OWN", "no")
+    monkeypatch.setenv("SINCE_THEN", "no")
     monkeypatch.chdir("/")
     monkeypatch.setattr(sys, "path", ["/first", *sys.path[:-2]])
     before = list(sys.path)
@@ -56,11 +57,12 @@ def test_a_parcel_has_what_its_objects_need(tmp_path, monkeypatch):
         function, number = parcel.opened({"OF_ITS_OWN": "yes"})
         return (
             function(number), os.getcwd(), os.environ["OF_THE_KERNEL"], os.environ["OF_ITS_OWN"],
+            "SINCE_THEN" in os.environ,
             linecache.getline("<a cell>", 2), str(torch.get_default_dtype()), sys.path,
         )  # fmt: skip
 
     assert forked.call(opened) == (
-        6, str(tmp_path), "yes", "yes", "    return x * by\n", "torch.float64",
+        6, str(tmp_path), "yes", "yes", False, "    return x * by\n", "torch.float64",
         [*before, str(tmp_path), "/no/such/folder"],
     )  # fmt: skip
 
@@ -170,7 +172,10 @@ def test_what_is_asked_of_a_process_and_made_of_its_answer(monkeypatch):
     )  # fmt: skip
     assert made["llvm_ir"].trace.inside == Inside(dataclasses.replace(made["llvm_ir"].trace, inside=None), run)
     assert made["llvm_ir"].origin.ask([]) == []
-    assert lowered(monkeypatch, answer, "llvm_ir")[0].target == "llvm_ir"
+    assert len(asked) == 1, "nobody is asked nothing"
+    with budget.of(budget.Budget(100)):
+        made, ((_, work, _),), ((_, run), _) = lowered(monkeypatch, answer, "llvm_ir", isolate=False)
+    assert (made.target, work.to, 90 < work.timeout <= 100, run.isolate) == ("llvm_ir", "llvm_ir", True, True)
     assert lowered(monkeypatch, Answer(answer.file, ("tosa_mlir", "other")), "llvm_ir")[0].target == "tosa_mlir"
 
 
@@ -249,3 +254,5 @@ def test_a_process_says_when_it_begins_and_answers_whatever_happens(monkeypatch)
 
     assert answered(interrupted)[0].interrupted == "interrupted"
     assert answered(fails, Questions((), "t", ())) == (Answer(b""), [Ready()])
+    monkeypatch.setattr(hosted.triton_layouts, "ask", tuple)
+    assert answered(fails, Questions(("one", "two"), "t", ()))[0] == Answer(b"", layouts=("one", "two"))
