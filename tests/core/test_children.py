@@ -277,9 +277,7 @@ def test_a_child_that_cannot_start_leaves_nothing_and_a_copy_has_not_its_end(mon
     assert kept == [False]
     gc.collect()
     assert sorted(links()) == before
-    with pytest.raises(
-        FileNotFoundError, match="^the toolchain is gone from /no/such, /nor/this: "
-    ):
+    with pytest.raises(FileNotFoundError, match="^the toolchain is gone from /no/such, /nor/this: "):
         child.Child("irwidget.toolchain.worker", first=("/no/such", "/nor/this"))
 
 
