@@ -41,12 +41,12 @@ _SAID: tuple[tuple[str, str, str], ...] = (
         "{what} is this very object",
         "make it once and keep it, not anew for each call",
     ),
+    (r"(?P<what>.+\.training) == (?P<value>\w+)", "{what} is {value}", "compile once for train() and once for eval()"),
     (
         r"(?P<what>L\[.+?|(?!utils_device|torch)[\w.]+) == (?P<value>-?[\w.']+)$",
         "{what} is {value}: a value of Python's is compiled in",
         "pass a tensor, or dynamic=True for an integer",
     ),
-    (r"(?P<what>.+\.training) == (?P<value>\w+)", "{what} is {value}", "compile once for train() and once for eval()"),
     (
         r".*(?:grad_mode|___check_global_state|is_grad_enabled).*",
         "the grad mode, autocast and other global settings",

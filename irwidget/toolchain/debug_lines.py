@@ -143,7 +143,7 @@ def machine_line(line: str) -> Location | None:
     said = COMMENT.search(line, at) if at >= 0 and len(line) - at < _MOST else None
     if said is None:
         return None
-    inner = Location(said[1].strip(), _number(said[2]), _number(said[3] or ""))
+    inner = Location(said[1], _number(said[2]), _number(said[3] or ""))
     return _user(
         [inner, *(Location(name, _number(row), _number(column)) for name, row, column in _CALLER.findall(said[4]))]
     )

@@ -66,9 +66,11 @@ class Raised:
         chain: list[tuple[bytes, str]] = []
         cause: BaseException | None = error
         while cause is not None and len(chain) < _CAUSES:
-            text, following = "".join(traceback.format_exception_only(cause)).strip(), cause.__cause__
-            # One by one: packages that pickle exceptions with their causes and frames lose all for one that cannot be.
+            following = cause.__cause__
+            # One by one: packages that pickle exceptions with their causes and frames lose all for one that cannot be,
+            # and a text of one is made by going through all of its causes.
             cause.__cause__ = cause.__context__ = cause.__traceback__ = None
+            text = "".join(traceback.format_exception_only(cause)).strip()
             try:
                 data = pickle.dumps(cause)
                 pickle.loads(data)

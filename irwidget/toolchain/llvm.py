@@ -65,10 +65,12 @@ def settings(tool: str, arguments: str) -> Settings:
     words = iter(shlex.split(arguments))
     for word in words:
         name, equals, value = word.lstrip("-").partition("=")
-        if not word.startswith("-") and word != "-":
+        if not word.startswith("-"):
             raise NotEmbedded(f"embedded {tool} has no argument {word!r}")
+        if name in (*_VALUED, "o") and not equals:
+            value = next(words, "")
         if name in _VALUED:
-            found[_VALUED[name]] = value if equals else next(words, "")
+            found[_VALUED[name]] = value
         elif re.fullmatch(r"O[0-3]", name):
             found["level"] = int(name[1])
         elif name in _SWITCHES[tool] and value in _TRUTH:

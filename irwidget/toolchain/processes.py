@@ -222,5 +222,5 @@ def _limit_files(groups: str, mounted: Path) -> tuple[str, ...]:
             continue
         root, name = (mounted / "memory", "memory.limit_in_bytes") if controllers else (mounted, "memory.max")
         inner = root / path.lstrip("/")
-        found += [str(folder / name) for folder in {root, inner, *inner.parents} if folder.is_relative_to(root)]
+        found += [str(folder / name) for folder in (inner, *inner.parents) if folder.is_relative_to(root)]
     return tuple(found)

@@ -8,7 +8,7 @@ const LONG = 30_000;
 
 /** The line of another stage where a line of this one is, or comes nearest; -1 when nothing leads there. */
 export function carried(analysis: Analysis, from: Stage, line: number, to: Stage): number {
-  if (!to.ready || to.lines.length === 0) return -1;
+  if (!to.ready) return -1;
   if (from.lines === to.lines) return line;
   if (from.language === to.language && Math.max(from.lines.length, to.lines.length) < LONG)
     return byDiff(analysis, from, line, to);
@@ -24,12 +24,12 @@ function byDiff(analysis: Analysis, from: Stage, line: number, to: Stage): numbe
     if (line < a1) return Math.min(b0 + Math.min(line - a0, Math.max(b1 - b0 - 1, 0)), to.lines.length - 1);
     shift = b1 - a1;
   }
-  return Math.min(line + shift, to.lines.length - 1);
+  return line + shift;
 }
 
 /** The first line of the other stage that came from the same operation or line of the source; lines above may know one. */
 function byPlace({ dumps, places }: Analysis, from: Stage, line: number, to: Stage): number {
-  if (!from.places || !to.places) return -1;
+  if (!from.places) return -1;
   for (let i = line; i >= Math.max(0, line - 40); i--) {
     const place = dumps.places[from.places[i]!];
     if (place) return places.from(to, place)[0] ?? places.from(to, { ...place, column: 0 })[0] ?? -1;

@@ -16,6 +16,10 @@ describe("the place of a line in another stage", () => {
     ["as far into what it has become", ["a", "p", "q", "r", "b"], ["a", "x", "y", "b"], 2, 2],
     ["at the end of what it has become, when that is shorter", ["a", "p", "q", "r", "b"], ["a", "x", "b"], 3, 1],
     ["where it was taken out", ["a", "p", "b"], ["a", "b"], 1, 1],
+    ["right below what is new", ["a", "b"], ["x", "a", "b"], 0, 1],
+    ["right below a change", ["a", "p", "b"], ["a", "q", "r", "b"], 2, 3],
+    ["below several changes", ["a", "p", "b", "q", "c"], ["a", "x", "x2", "b", "y", "y2", "c"], 4, 6],
+    ["where nothing is left", ["a", "b"], [], 1, -1],
   ])("%s", (_, from, to, line, expected) => {
     const dumps = lowering(from, to);
     const [left, right] = stages(dumps);
@@ -51,6 +55,7 @@ describe("the place of a line in another stage", () => {
         { file: 0, line: 7, column: 0 },
         { file: 0, line: 8, column: 0 },
         { file: 0, line: 8, column: 4 },
+        { file: 0, line: 8, column: 9 },
       ],
     };
     const [left, right] = stages(dumps);
@@ -63,6 +68,16 @@ describe("the place of a line in another stage", () => {
     expect(carried(analysis, tied, 1, known)).toBe(3);
     expect(carried(analysis, tied, 2, known)).toBe(3);
     expect(carried(analysis, tied, 4, known)).toBe(2);
+    const first = { ...there, places: Int32Array.of(0, -1, -1, -1, -1, -1) };
+    expect(carried(analysis, tied, 2, first)).toBe(0);
+    expect(carried(analysis, { ...tied, places: Int32Array.of(-1, 2, -1, -1, 1, -1) }, 1, known)).toBe(2);
+    const elsewhere = { ...there, places: Int32Array.of(-1, -1, -1, 3, -1, -1) };
+    expect(carried(analysis, { ...tied, places: Int32Array.of(-1, 2, -1, -1, -1, -1) }, 1, elsewhere)).toBe(3);
+    expect(carried(analysis, { ...tied, places: null }, 4, known)).toBe(2);
+    expect(carried(analysis, tied, 1, { ...there, places: null })).toBe(4);
+    expect(carried(analysis, { ...right, language: "llvm" }, 0, { ...right, language: "ptx" })).toBe(0);
+    const other = { ...right, lines: right.lines.slice(), language: "ptx" };
+    expect(carried(analysis, right, 0, other), "before all functions").toBe(-1);
   });
 });
 
@@ -78,7 +93,12 @@ describe("a link", () => {
     expect(fragmentOf({ lowering: "net", pass: 13, line: 83, left: 9 })).toBe("#lowering=net&pass=13&line=83&left=9");
   });
 
-  it.each([["#"], [""], ["#a-heading"], ["#pass=x"], ["#pass=-1"], ["#pass=1e9"], ["#line=3"]])(
+  it("says nothing of what is as usual", () => {
+    expect(fragmentOf({ lowering: "", pass: 0, left: -1, line: 0 })).toBe("#pass=0");
+    expect(placeOf("#pass=0")).toEqual({ lowering: "", pass: 0, left: -1, line: 0 });
+  });
+
+  it.each([["#"], [""], ["#pass=12345678901"], ["#a-heading"], ["#pass=x"], ["#pass=-1"], ["#pass=1e9"], ["#line=3"]])(
     "%j names none",
     (text) => expect(placeOf(text)).toBeNull(),
   );

@@ -37,6 +37,16 @@ describe("colours", () => {
       "number",
     ]);
   });
+  it("gives a class to all that has a colour", () => {
+    const read = (line: string, language: string) =>
+      colouredParts(line, language).map(({ from, to, class: name }) => [name, line.slice(from, to)]);
+    expect(read('%0 = "tosa.add"(%1) : tensor<4xbf16>', "mlir")).toEqual([
+      ["irw-op", '"tosa.add"'],
+      ["irw-type", "tensor"],
+      ["irw-type", "bf16"],
+    ]);
+    expect(read('%0 = arith.addf "a" 1', "of nobody")).toEqual([["irw-string", '"a"']]);
+  });
   it("reads Python's strings of several lines", () => {
     const lines = [
       'def f(x):  # not """',

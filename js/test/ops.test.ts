@@ -109,6 +109,33 @@ describe("what a pass did", () => {
     ]);
   });
 
+  it("is of one function and the operations in it, where the lines have only a symbol, too", () => {
+    const dumps = lowering(["func @f {", "  a.x", "  b.y", "}", "func @g {", "  a.x", "}"]);
+    const [stage] = dumps.traces[0]!.stages as [Stage];
+    const ops = outline(new Analysis(dumps), stage, { from: 0, to: 7 });
+    expect(ops.map(({ name, symbol, parent, depth, end }) => [name, symbol, parent, depth, end])).toEqual([
+      ["func", "f", -1, 0, 3],
+      ["a.x", "", 0, 1, 2],
+      ["b.y", "", 0, 1, 3],
+      ["func", "g", -1, 0, 5],
+      ["a.x", "", 3, 1, 5],
+    ]);
+    expect([-1, 0, 1, 3].map((parent) => within(ops, parent))).toEqual([[0, 3], [1, 2], [], [4]]);
+  });
+
+  it("is not said to have changed where nothing tells which became which", () => {
+    const told = (before: string[], after: string[]): unknown[] => {
+      const { analysis, compared: pair } = compared(before, after);
+      return changes(analysis, pair).map(({ kind, op, what }) => [kind, op, ...what]);
+    };
+    expect(told(["  a.x 1"], ["  a.x 2", "  a.x 3"])).toEqual([
+      ["removed", "a.x"],
+      ["added", "a.x"],
+      ["added", "a.x"],
+    ]);
+    expect(told(["  a.x one"], ["  a.x two"])).toEqual([["changed", "a.x", "text"]]);
+  });
+
   it("reads attributes and types past strings and brackets", () => {
     const { attributes, types } = parsed(
       '%0 = a.b(%x) {m = affine_map<(d0) -> (d0)>, s = "}, x = 1", n = {a = 1}} : (f32) -> f32 {',
@@ -219,5 +246,94 @@ describe("what a dump costs", () => {
     expect(cost(...named, ...aliased).flops).toBe(8 * 16);
     expect(cost(...aliased).flops, "maps that are written nowhere").toBe(null);
     expect(cost("  %0 = torch.aten.mm %a, %b : f32").flops, "of a dialect that is not known").toBe(null);
+  });
+
+  it.each([
+    ["memref<4xbf16>", 8],
+    ["memref<3xui8>", 3],
+    ["memref<3xsi16>", 6],
+    ["memref<9xi1>", 2],
+    ["memref<2xindex>", 16],
+    ["memref<f64>", 8],
+    ["memref<[4]x2xf32>", 32],
+    ["memref<2 x 3 x f32>", 24],
+  ])("counts the bytes of a %s", (type, bytes) => {
+    expect(cost(`  %0 = memref.alloc() : ${type}`)).toMatchObject({ ops: 1, allocations: 1, bytes, more: false });
+  });
+
+  it.each([["!some"], ["memref<4x!some>"], ["memref<4xcomplex>"], ["memref<*xf32>"], ["memref<4x?xf32>"]])(
+    "does not know those of a %s",
+    (type) => {
+      expect(cost(`  %0 = memref.alloc() : ${type}`)).toMatchObject({ allocations: 1, bytes: 0, more: true });
+    },
+  );
+
+  it("takes what is allocated from the end of the line", () => {
+    const copied = "  %0 = bufferization.alloc_tensor() copy(%a : tensor<2xf32>) : tensor<8xf32>";
+    expect(cost(copied)).toMatchObject({ allocations: 1, bytes: 32 });
+  });
+
+  it("is known of MLIR that is here alone", () => {
+    const dumps = lowering(["  a.b"]);
+    const stage = dumps.traces[0]!.stages[0]!;
+    const of = (more: object) => costOf(new Analysis(dumps), { ...stage, ...more });
+    expect([of({}) === null, of({ syntax: "llvm" }), of({ ready: false })]).toEqual([false, null, null]);
+  });
+
+  const constants = [0, 7, 2].map((n) => `    %c${n} = arith.constant ${n} : index`);
+  const body = "      %1 = arith.mulf %0, %0 : f32";
+  it.each([
+    ["an incomplete round counts", "scf.for %i = %c0 to %c7 step %c2 {", 4],
+    ["a loop that does not run", "scf.for %i = %c7 to %c2 step %c2 {", 0],
+    ["bounds in the text", "affine.for %i = 1 to 5 {", 4],
+    ["a step in the text", "affine.for %i = 0 to 5 step 2 {", 3],
+    ["several at once", "scf.parallel (%i, %j) = (%c0, %c2) to (%c2, %c7) step (%c2, %c2) {", 3],
+    ["a condition", "scf.if %c {", null],
+    ["a loop that nothing counts", "scf.while (%a = %b) : (i32) -> i32 {", null],
+    ["a call", "func.call @g() : () -> ()", null],
+    ["what is not known", "gpu.launch {", null],
+  ])("of loops: %s", (_, head, flops) => {
+    expect(cost("func.func @f(%a) {", ...constants, `    ${head}`, body, "    }", "}").flops).toBe(flops);
+  });
+
+  it("of loops in loops is the product, and a function has its own constants", () => {
+    const inner = ["    affine.for %i = 0 to 3 {", "      affine.for %j = 0 to 5 {", `    ${body}`, "      }", "    }"];
+    expect(cost("func.func @f(%a) {", ...inner, "}").flops).toBe(15);
+    const loop = ["    scf.for %i = %c0 to %c7 step %c2 {", body, "    }", "}"];
+    const second = ["func.func @g(%c7) {", ...[0, 2].map((at) => constants[at === 0 ? 0 : 2]!), ...loop];
+    expect(cost("func.func @f(%a) {", ...constants, ...loop, ...second).flops).toBe(null);
+  });
+
+  it("is none in what nobody counts where there is none", () => {
+    for (const head of ["scf.if %c {", "scf.while (%a = %b) : (i32) -> i32 {"])
+      expect(cost(`  ${head}`, "    %1 = arith.addi %0, %0 : i32", "  }", "  arith.addf %0, %0 : f32").flops).toBe(1);
+  });
+
+  it("of single operations is by their kind and shape", () => {
+    const flops = (line: string): number | null => cost(`  %3 = ${line}`).flops;
+    expect(flops("math.fma %0, %1, %2 : vector<4xf32>")).toBe(8);
+    expect(flops("math.exp %0 : f32")).toBe(1);
+    expect(flops("arith.addi %0, %1 : i32")).toBe(0);
+    expect(flops("linalg.fill ins(%0 : f32) outs(%1 : tensor<8xf32>) -> tensor<8xf32>")).toBe(0);
+    expect(flops("func.call @g() : () -> ()")).toBe(null);
+    const a = "ins(%0, %1 : tensor<16x8xf32>, tensor<16x4xf32>) outs(%2 : tensor<8x4xf32>)";
+    expect(flops(`linalg.matmul_transpose_a ${a}`)).toBe(2 * 8 * 16 * 4);
+    const b = "ins(%0, %1 : tensor<8x16xf32>, tensor<4x16xf32>) outs(%2 : tensor<8x4xf32>)";
+    expect(flops(`linalg.matmul_transpose_b ${b}`)).toBe(2 * 8 * 16 * 4);
+    expect(flops(`linalg.matmul indexing_maps = [#map, #map1, #map2] ${b}`), "maps may turn it").toBe(null);
+    const batch = "ins(%0, %1 : tensor<3x8x16xf16>, tensor<3x16x4xf16>) outs(%2 : tensor<3x8x4xf32>)";
+    expect(flops(`linalg.batch_matmul ${batch}`)).toBe(2 * 3 * 8 * 16 * 4);
+  });
+
+  it("of an operation without loops is once, and without types for its maps is not known", () => {
+    const generic = (maps: string, types: string): (number | null)[] => [
+      cost(`  linalg.generic {indexing_maps = [${maps}]} ${types} {`, "    %4 = arith.addf %in, %out : f32", "  }")
+        .flops,
+    ];
+    const one = "affine_map<() -> ()>";
+    expect(generic(`${one}, ${one}`, "ins(%0 : tensor<f32>) outs(%1 : tensor<f32>)")).toEqual([1]);
+    const row = "affine_map<(d0) -> (d0)>";
+    expect(generic(`${row}, ${row}`, "outs(%1 : tensor<8xf32>)")).toEqual([null]);
+    expect(generic(row, "outs(%1 : tensor<8xf32>)")).toEqual([8]);
   });
 });

@@ -50,6 +50,11 @@ test("a column at which nothing begins, or that is not known, is none of an oper
   expect(of.said(inside)).toBe("Line 1");
 });
 
+test("a line that begins with a name is no operation by itself", () => {
+  const made: Dumps = { ...lowering(["a"]), sources: [{ file: "cell", text: "x = 1" }], places: [LINE] };
+  expect(new Places(made).operations(0, 1)).toEqual([]);
+});
+
 test("an operation leads to its own lines, a line to all", () => {
   const { of, stage } = places(at("softmax"), at("relu"), at("relu"), { ...LINE, line: 2 });
   const known = stage(0, 1, -1, 2, 3, 0);

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Analysis } from "../src/analysis";
 import { Hits } from "../src/hits";
-import { fuzzy, matcher, NO_QUERY, patternOf, type Query } from "../src/query";
+import { betweenNumbers, fuzzy, matcher, NO_QUERY, patternOf, sameQuery, type Query } from "../src/query";
 import { lowering } from "./lowering";
 
 const query = (text: string, more: Partial<Query> = {}): Query => ({ ...NO_QUERY, text, ...more });
@@ -39,8 +39,25 @@ describe("a query", () => {
 
   it("that is no regular expression says why", () => {
     expect(patternOf(query("a(", { regex: true }))).toContain("Unterminated group");
+    expect(patternOf(query("a(", { regex: true }))).toMatch(/^\/a\(/);
     expect(patternOf(query("a("))).toBeInstanceOf(RegExp);
   });
+
+  it("is another in each of its parts", () => {
+    const one = query("a");
+    const others = [query("b"), query("a", { regex: true }), query("a", { exact: true }), query("a", { word: true })];
+    expect([{ ...one }, ...others].map((other) => sameQuery(one, other))).toEqual([true, false, false, false, false]);
+  });
+
+  it.each([
+    ["add", {}, true],
+    ["add", { exact: true }, true],
+    ["a1", {}, false],
+    ["add", { regex: true }, false],
+    ["add", { word: true }, false],
+  ])("%j, %j, is looked for between the numbers: %s", (text, more, answer) =>
+    expect(betweenNumbers(query(text, more))).toBe(answer),
+  );
 });
 
 describe("hits", () => {

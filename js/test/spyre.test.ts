@@ -247,3 +247,52 @@ describe("the list of ops", () => {
     expect(numbers("launch", "nothing")).toEqual([]);
   });
 });
+
+describe("numbers and colours", () => {
+  test.each([
+    [1023, "1023 B"],
+    [1024, "1 KiB"],
+    [1536, "1.5 KiB"],
+    [1234567, "1.177 MiB"],
+    [2 ** 30, "1 GiB"],
+  ])("%i bytes", (count, text) => expect(bytes(count)).toBe(text));
+
+  const split = (...splits: number[]): SpyreOp => {
+    const slices: number[][] = [[]];
+    for (const count of splits)
+      slices.splice(0, slices.length, ...slices.flatMap((one) => Array.from({ length: count }, (_, i) => [...one, i])));
+    return { dims: splits.map((split, i) => ({ label: `d${i}`, split })), slices } as unknown as SpyreOp;
+  };
+  const said = (op: SpyreOp): string[] => coreColours(op).map(({ hue, depth }) => `${hue}${depth.toFixed(2)}`);
+
+  test("are two hues for the axis with fewer slices, and lightness", () => {
+    expect(said(split(1))).toEqual(["a0.50"]);
+    expect(said(split(2))).toEqual(["a0.50", "b0.50"]);
+    expect(said(split(4))).toEqual(["a0.00", "a1.00", "b0.00", "b1.00"]);
+    expect(said(split(5))).toEqual(["a0.00", "a0.50", "a1.00", "b0.00", "b0.50"]);
+    expect(said(split(3, 2))).toEqual(["a0.00", "b0.00", "a0.50", "b0.50", "a1.00", "b1.00"]);
+    expect(said(split(2, 2, 3)).slice(0, 6)).toEqual(["a0.00", "a0.20", "a0.40", "a0.60", "a0.80", "a1.00"]);
+  });
+
+  test("of a tile are those of its cores", () => {
+    const colours = coreColours(split(4));
+    const of = (...cores: number[]) => tileColour({ cores } as unknown as SpyreTile, colours);
+    expect([of(1), of(0, 1), of(1, 3), of(), of(9)]).toEqual([
+      { hue: "a", depth: 1 },
+      { hue: "a", depth: 0.5 },
+      { hue: "n", depth: 1 },
+      { hue: "n", depth: 0 },
+      { hue: "n", depth: 0 },
+    ]);
+  });
+});
+
+test("a step leads along the outermost dim that it divides and that has room", () => {
+  const of = (size: number[], stride: number[], step: number) =>
+    ({ size, stride, stride_map: [step, 1], device_size: [8, 1] }) as unknown as SpyreBuffer;
+  expect(elementAt(of([2, 3], [3, 1], 4), 1, 0)).toBeNull();
+  expect(elementAt(of([4, 1, 4], [4, 8, 1], 8), 1, 0)).toEqual([2, 0, 0]);
+  expect(elementAt(of([4, 4], [4, 1], 8), 1, 0)).toEqual([2, 0]);
+  expect(stickDim({ ...of([4, 2], [0, 1], 1), stride_map: [1, 0] })).toBe(-1);
+  expect(stickDim(of([4, 2], [2, 1], 2))).toBe(1);
+});

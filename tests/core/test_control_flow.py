@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import Any
 
@@ -195,3 +196,15 @@ def test_a_tensor_that_is_made_in_a_loop_is_told_with_the_next_step() -> None:
         irwidget.lower(partial(counted, lambda: torch.tensor([1.0, 2.0])), torch.ones(2), to="torch_mlir")
     made = partial(counted, lambda: torch.ones(2))
     assert irwidget.lower(made, torch.zeros(2), to="linalg_on_tensors_mlir").text
+
+
+POSITIONS, ONES = torch.tensor([0, 2]), torch.ones(2)
+
+
+def test_a_list_with_constants_is_of_the_type_that_its_operator_takes() -> None:
+    for function, kind in (
+        (lambda x: x[:, POSITIONS], "optional<vtensor>"),
+        (lambda x: torch.cat([ONES, x[0]]), "vtensor"),
+    ):
+        text = irwidget.lower(function, torch.ones(3, 4), to="torch_mlir", isolate=False).dumps[0].text
+        assert re.findall(r"ListConstruct .* -> !torch.list<(.*vtensor.*)>$", text, re.M) == [kind]

@@ -160,6 +160,7 @@ def test_a_limit_of_a_container_is_heeded(tmp_path, monkeypatch):
     (mounted / "pod").mkdir()
     (mounted / "pod" / "memory.max").write_text("max\n")
     (mounted / "memory.max").write_text("5000\n")
+    (tmp_path / "memory.max").write_text("7\n")  # of no group
     groups.write_text("5:cpu,cpuacct:/x\n4:memory:/a/b\n0::/pod\n")
     assert sorted(processes.cgroup_limits(groups, mounted)) == [3000, 5000, 9223372036854771712]
     groups.write_text("0::/of/the/host\n")

@@ -19,6 +19,7 @@ class Part:
             yield from sorted(root.glob(glob))
 
 
+_LLVM = ("llvm", "llvm_debug", "llvm_state", "debug_lines", "triples")
 PARTS: Mapping[str, Part] = {
     "trace": Part(("irwidget/trace/*.py",), ("tests/core/test_trace.py", "tests/core/test_renaming.py", "tests/views")),
     "views": Part(("irwidget/views/packing.py", "irwidget/views/fallbacks.py"), ("tests/views",)),
@@ -34,6 +35,23 @@ PARTS: Mapping[str, Part] = {
     "texts": Part(
         ("irwidget/toolchain/parsing.py", "irwidget/toolchain/language.py", "irwidget/toolchain/locations.py"),
         ("tests/core/test_parsing.py", "tests/core/test_mlir.py", "tests/core/test_lower.py"),
+    ),
+    "processes": Part(
+        tuple(f"irwidget/toolchain/{name}.py" for name in ("processes", "child", "forked", "scratch")),
+        ("tests/core/test_children.py", "tests/core/test_forked.py", "tests/core/test_processes.py"),
+    ),
+    "waiting": Part(("irwidget/toolchain/streams.py", "irwidget/toolchain/texts.py"), ("tests/core/test_streams.py",)),
+    "llvm": Part(
+        tuple(f"irwidget/toolchain/{name}.py" for name in _LLVM),
+        ("tests/llvm/test_texts.py", "tests/llvm/test_passes.py"),
+    ),
+    "toolchains": Part(
+        ("irwidget/hosted.py", *(f"irwidget/toolchains/{name}.py" for name in ("carry", "inside", "remote"))),
+        ("tests/toolchains/test_parcels.py",),
+    ),
+    "inductor": Part(
+        tuple(f"irwidget/inductor/{name}.py" for name in ("guards", "report", "onward", "cells")),
+        ("tests/inductor/test_answers.py", "tests/inductor/test_cells.py", "tests/inductor/test_why.py"),
     ),
     "spyre": Part(
         tuple(f"irwidget/spyre/{name}.py" for name in ("division", "scratchpad", "superdsc", "layout", "tiling")),

@@ -106,6 +106,29 @@ def test_other_threads_and_handlers_are_left_alone():
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def test_what_waits_is_handled_once_and_after_what_is_the_users_again():
+    said = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: said.append((number, frame.f_code.co_name)))
+
+    def other() -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    try:
+        with interrupts.held():
+            assert interrupts.waits(threading.get_ident())
+            assert not interrupts.waits(threading.get_ident() + 1)
+            with interrupts.raised():
+                assert not interrupts.waits(threading.get_ident())
+                signal.raise_signal(signal.SIGINT)
+            assert len(said) == 1
+            signal.raise_signal(signal.SIGINT)
+            other()
+            assert len(said) == 1
+        assert said[1:] == [(signal.SIGINT, "other")]
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_a_limit_waits_for_what_holds_interrupts_back():
     done = []
     with pytest.raises(ToolError, match="timed out"), budget.Budget(0.05).enforced("this"):  # noqa: PT012

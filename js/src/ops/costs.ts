@@ -40,9 +40,8 @@ function bitsOf(element: string): number {
 /** The shaped types of a text: their dims and elements. */
 function* shaped(text: string): Generator<{ dims: number[]; element: string }> {
   for (const [, inside] of text.matchAll(/(?:tensor|memref|vector)<([^<>,]*)/g)) {
-    const parts = inside!.replaceAll("[", "").replaceAll("]", "").split("x");
-    const element = parts.pop()!.trim();
-    yield { dims: parts.map((dim) => (/^\d+$/.test(dim.trim()) ? Number(dim) : NaN)), element };
+    const [, dims, element] = /^((?:[\d?*]+x)*)(.*)$/.exec(inside!.replaceAll(/[[\]\s]/g, ""))!;
+    yield { dims: Array.from(dims!.matchAll(/([^x]+)x/g), ([, dim]) => Number(dim)), element: element! };
   }
 }
 
@@ -159,10 +158,10 @@ function arithmetic(name: string, line: string): number | null {
     return (name === "math.fma" ? 2 : 1) * (type ? product(type.dims) : 1);
   }
   if (STILL.test(name) || name === "linalg.generic") return 0;
-  if (name === "scf.if" || name === "scf.while" || name === "func.call") return null;
+  if (name === "func.call") return null;
   if (QUIET.test(name)) return 0;
   if (/^linalg\.(?:batch_)?matmul(?:_transpose_[ab])?$/.test(name)) {
-    const [a, , c] = [...shaped(line.replace(/indexing_maps = \[.*?\]\s*/, ""))];
+    const [a, , c] = [...shaped(line)];
     if (!a || !c || line.includes("indexing_maps") || !/^b?f\d/.test(c.element)) return null;
     const inner = name.endsWith("_a") ? a.dims.at(-2)! : a.dims.at(-1)!;
     return 2 * inner * product(c.dims);

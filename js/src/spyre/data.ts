@@ -94,7 +94,6 @@ export function elementAt(buffer: SpyreBuffer, stick: number, lane: number): num
   for (const [i, stride] of buffer.stride_map.entries()) {
     const where = position[i]!;
     if (where === 0) continue;
-    if (stride <= 0) return null;
     const dim = dimOf(buffer, stride);
     if (dim < 0) return null;
     found[dim]! += (where * stride) / buffer.stride[dim]!;

@@ -1,0 +1,409 @@
+"""What is said of a compilation, as text and data: made of what was captured, nothing is compiled."""
+
+import contextlib
+import re
+import types
+
+import pytest
+import torch
+
+from irwidget.errors import UsageError
+from irwidget.inductor import cells, guards, onward
+from irwidget.inductor.data import (
+    Alive,
+    Break,
+    CapturedCompilation,
+    FusionRejection,
+    Guard,
+    InductorOp,
+    InductorText,
+    Kernel,
+    MemoryEstimate,
+    Moment,
+    Recompilation,
+    Rewrite,
+)
+from irwidget.inductor.report import report
+from irwidget.inductor.why import Compilation, same_kernel
+from irwidget.trace import Content, Diagnostic, Failure, Location, Scope, Step, Trace, dump
+
+CELL = "/home/ada/cell.py"
+
+
+def at(line, name=""):
+    return Location(CELL, line, name=name)
+
+
+def op(name, kernel, kind="loops", group="", graph=0, direction="", targets=("aten.sin",), places=(), **more):
+    more = {"reads": {}, "writes": {}, **more}
+    return InductorOp(name, kernel, kind, group or name, graph, direction, (), targets, places, **more)
+
+
+OPS = (
+    op("op0", "triton_a", group="op0_op1", places=(at(2), at(3)), reads={"arg0": 64}, writes={"buf0": 64},
+       inside=frozenset({"buf0"})),
+    op("op1", "triton_a", group="op0_op1", targets=("aten.cos", "aten.add"), reads={"buf0": 64}, writes={"buf1": 32}),
+    op("op2", "extern_kernels.mm", "extern", targets=("aten.mm",), places=(at(4), at(5, "layers.0")),
+       reads={"buf1": -1}, writes={"buf2": 8}),
+    op("op3", "aten.sort.default", "fallback", targets=("aten.sort",), places=(at(6),)),
+    op("op4", "MultiOutput", "extern", targets=("aten.sort",)),
+    op("op5", "", "none", targets=("aten.view",)),
+    op("op0", "triton_a", group="op0_op1", graph=1, direction="backward", places=(at(9),)),
+    op("op1", "triton_a", group="op0_op1", graph=1, direction="backward", places=(at(10),)),
+    op("op2", "triton_c", graph=1, direction="backward", places=(at(11),)),
+)  # fmt: skip
+
+
+def rejected(first, second, reason="no shared data", graph=0, direction=""):
+    return FusionRejection(first, second, reason, 0, graph, direction)
+
+
+REJECTED = (
+    rejected(("op0", "op1"), ("op2",)),
+    rejected(("op1",), ("op2",)),
+    rejected(("op1",), ("op2",), "exceeds max fusion"),
+    rejected(("op0",), ("op1",)),
+    rejected(("gone",), ("op2",)),
+    rejected(("op2",), ("gone", "op1")),
+    rejected(("op0",), ("op2",), "tiling mismatch", graph=1, direction="backward"),
+)
+MEMORY = (
+    MemoryEstimate(0, "", 64, (Moment("triton_a", 64), Moment("mm", 33), Moment("out", 0)),
+                   (Alive("buf0", 64, "op0", at(3)), Alive("arg0", 8, "", None)), (Moment("sin", 96), Moment("x", 1))),
+    MemoryEstimate(1, "backward", -1, (Moment("none", 0),)),
+)  # fmt: skip
+CAPTURED = CapturedCompilation(
+    (), (), OPS, REJECTED,
+    breaks=(Break("called\n print \nDeveloper debug context: x", at(7), "leave it out"), Break("left", None)),
+    guards=(Guard("a == 1", at(1), "a is 1", "pass a tensor"), Guard("torch", None), Guard("b", at(2))),
+    recompilations=(Recompilation("f", at(1), "size", "it grew", "dynamic=True"), Recompilation("g", None, "other")),
+    rewrites=(Rewrite("fold", "post_grad", ("a", "b"), (), ("a",), at(8), 0, ""),),
+    memory=MEMORY,
+)  # fmt: skip
+REPORT = """\
+ - schedule:
+ 3   0 triton_a: loops, reads 64 bytes, writes 32 bytes
+ 3       op0 (line 3): aten.sin
+ -       op1: aten.cos, aten.add
+ 5   1 extern_kernels.mm: extern, reads an unknown number of bytes, writes 8 bytes
+ 5       op2 (line 5, layers.0): aten.mm
+ 6   2 aten.sort.default: fallback, reads 0 bytes, writes 0 bytes
+ 6       op3 (line 6): aten.sort
+ -   3 MultiOutput: extern, reads 0 bytes, writes 0 bytes
+ -       op4: aten.sort
+ -   4 no code: none, reads 0 bytes, writes 0 bytes
+ -       op5: aten.view
+10   5 [backward] triton_a: loops, reads 0 bytes, writes 0 bytes
+ 9       op0 (line 9): aten.sin
+10       op1 (line 10): aten.sin
+11   6 [backward] triton_c: loops, reads 0 bytes, writes 0 bytes
+11       op2 (line 11): aten.sin
+ - not fused, and why (4):
+ 5   triton_a | extern_kernels.mm: no shared data
+ 5   triton_a | extern_kernels.mm: exceeds max fusion
+ -   extern_kernels.mm | triton_a: no shared data
+11   triton_a | triton_c: tiling mismatch
+ - called, not generated (2):
+ 5   op2 (line 5, layers.0) calls extern_kernels.mm: a library does it; to change it: max_autotune=True makes \
+a Triton template of it, into which what surrounds it can be fused
+ 6   op3 (line 6) calls aten.sort.default: Inductor has no loops for it; to change it: write it with \
+operations that Inductor lowers, or register a lowering or decomposition for it
+ - rewritten by a pattern (1):
+ 8   the pattern fold (post-grad passes) made of a; b: nothing
+ - graph breaks (2):
+ 7   called print
+ 7     to change it: leave it out
+ -   left
+ - compiled again (2):
+ 1   f: it grew
+ 1     to change it: dynamic=True
+ -   g: other
+ - guards (1 of what is given, 2 others):
+ 1   a is 1; to change it: pass a tensor
+ -   torch
+ 2   b
+ - peak memory of graph 0, as Inductor estimates: 64 bytes
+ -     0 ##############################           64 bytes  triton_a
+ -     1 ###############                          33 bytes  mm
+ -     2                                           0 bytes  out
+ -   alive at the peak:
+ 3     buf0: 64 bytes, of op0
+ -     arg0: 8 bytes, an input
+ -   one operation after the other, as eager PyTorch: 96 bytes
+ - peak memory of graph 1, backward, as Inductor estimates: an unknown number of bytes
+ -     0                                           0 bytes  none
+ -   alive at the peak:"""
+
+
+def test_all_of_the_report_with_its_lines():
+    lines = [f"{line.line if line else '-':>2} {text}" for text, line in report(Compilation(CAPTURED))]
+    assert "\n".join(lines) == REPORT
+
+
+@pytest.mark.parametrize(("other", "same"), [
+    (op("op9", "", group="op0_op1"), True),
+    (op("op9", "", "template", group="op0_op1"), True),
+    (op("op9", "", group="op0_op1", graph=1), False),
+    (op("op9", "", group="op0_op1", direction="backward"), False),
+    (op("op9", "", group="op9"), False),
+    (op("op9", "", "extern", group="op0_op1"), False),
+    (op("op0", "", "extern", group="op9"), True),
+    (op("op0", "", "extern", graph=1), False),
+    (op("op0", "", "none", direction="backward"), False),
+])  # fmt: skip
+def test_what_is_one_kernel(other, same):
+    one = op("op0", "", group="op0_op1")
+    assert (same_kernel(one, other), same_kernel(other, one)) == (same, same)
+
+
+SHAPE = "tensor 'x' size mismatch at index 1. expected 16, actual 24"
+FRAME = f"  # return x + y  # {CELL}:12 in f (HINT: none)"
+
+
+@pytest.mark.parametrize(("said", "meant"), [
+    ("check_tensor(L['x'], Tensor, DispatchKeySet(CPU), torch.float32, device=None, size=[16, 2], stride=[1])",
+     ("x is a torch.float32 of size [16, 2]",
+      "dynamic=True, or torch._dynamo.mark_dynamic of the dimension that changes")),
+    (SHAPE, ("dimension 1 of x was 16 and is 24",
+             "dynamic=True, or torch._dynamo.mark_dynamic(x, 1) before the first call")),
+    ("tensor 'L['self']._buffers['a']' dtype mismatch. expected Float",
+     ("self.a: dtype mismatch. expected Float", "call it with tensors of one kind")),
+    ("L['x'].size()[0] < 3", ("x.size()[0] < 3", "mark_dynamic without bounds, or drop the comparison of sizes")),
+    ("len(L['xs']) == 2", ("xs has 2 elements", "give it as one stacked tensor, or with the same length each time")),
+    ("___check_type_id(L['x'], 7)", ("the type of x", "call it with objects of one class")),
+    ("tensor 'x' stride\nmismatch. expected 1",
+     ("x: stride\nmismatch. expected 1", "call it with tensors of one kind")),
+    ("check_tensor(G['w'], Tensor, K, torch.float16, device=None, size=[2], stride=[1])",
+     ("w is a torch.float16 of size [2]", "dynamic=True, or torch._dynamo.mark_dynamic of the dimension that changes")),
+    ("___check_obj_id(L['self']._modules['norm'], 7)",
+     ("self.norm is this very object", "make it once and keep it, not anew for each call")),
+    ("L['n'] == 3", ("n is 3: a value of Python's is compiled in", "pass a tensor, or dynamic=True for an integer")),
+    ("G['n'] == 'a'", ("", "")),
+    ("L['self']._modules['a'].training == True", ("self.a.training is True",
+                                                  "compile once for train() and once for eval()")),
+    ("L['self'].trained == True", ("self.trained is True: a value of Python's is compiled in",
+                                   "pass a tensor, or dynamic=True for an integer")),
+    ("torch.is_grad_enabled() == 1", ("the grad mode, autocast and other global settings",
+                                      "call it under the same settings each time")),
+    ("something else", ("", "")),
+])  # fmt: skip
+def test_guards_in_words(said, meant):
+    assert guards.meant(said) == meant
+
+
+@pytest.mark.parametrize(("text", "said", "place"), [
+    (f"L['x'] == 3{FRAME}", "L['x'] == 3", at(12)),
+    (f"a (HINT: try\nthat)  # {CELL}:3 in f", "a", at(3)),
+    ("a (HINT: try\nthat) ", "a", None),
+    (f"id 0x7f00 and 123456789012, not 12345678901  # {CELL}:3 in f", "id ... and ..., not 12345678901", at(3)),
+    ("a  # torch/_dynamo/utils.py:3 in f", "a", None),
+    ("a # of no line", "a # of no line", None),
+])  # fmt: skip
+def test_what_a_guard_says_and_where_it_is_from(text, said, place):
+    assert guards.split(text) == (said, place)
+
+
+class Held:
+    """A manager of guards as Dynamo makes them: of what is given, of parts, of a dict's keys and values."""
+
+    def __init__(self, *texts, parts=(), last=()):
+        self.texts, self.parts, self.last = texts, parts, last
+
+    def get_leaf_guards(self):
+        return [types.SimpleNamespace(verbose_code_parts=lambda: self.texts)]
+
+    def get_child_managers(self):
+        return self.parts
+
+    def get_epilogue_lambda_guards(self):
+        return [types.SimpleNamespace(verbose_code_parts=lambda: self.last)]
+
+
+class HeldDict(Held):
+    def get_key_value_managers(self):
+        return {0: (Held("L['key'] == 1"), None), 1: (None, Held("L['value'] == 2"))}
+
+
+def test_the_guards_of_all_parts_each_once(monkeypatch):
+    root = Held("L['x'] == 1", "odd", parts=[HeldDict("L['x'] == 1", last=("in a part",))], last=("at last",))
+    entry = types.SimpleNamespace(guard_manager=types.SimpleNamespace(root=root))
+    monkeypatch.setattr(guards.private, "get", lambda name: {"cache_entries": lambda code: [entry] * code}[name])
+    held = guards.Guards().held([2, 1, 2])
+    texts = ["L['x'] == 1", "odd", "L['key'] == 1", "L['value'] == 2", "in a part", "at last"]
+    assert held == tuple(Guard(text, None, *guards.meant(text)) for text in texts)
+
+
+def test_what_is_compiled_again_each_once():
+    def f(x, y):
+        return x
+
+    seen = guards.Guards()
+    reasons = [[f"0/0: {SHAPE}", f"12/3: L['y'] == 2{FRAME}"], [f"0/1: {SHAPE}"], ["0/0: odd"]]
+    asked = seen._asked(lambda entries, frame, at: reasons[at])
+    for number, locals_ in enumerate(
+        [{"x": torch.ones(24, 3), "y": 2}, {"x": torch.ones(24), "y": 16}, {"x": [torch.ones(2, 16)]}]
+    ):
+        frame = types.SimpleNamespace(f_code=f.__code__, f_locals=locals_)
+        assert asked(None, frame, number) == reasons[number]
+    here = Location(f.__code__.co_filename, f.__code__.co_firstlineno)
+    cause, cure = guards.meant(SHAPE)
+    assert seen.recompilations() == (
+        Recompilation("f", here, SHAPE, cause, cure),
+        Recompilation("f", at(12), "L['y'] == 2", *guards.meant("L['y'] == 2")),
+        Recompilation("f", here, "odd"),
+    )
+    seen._asked(lambda *_: [SHAPE])(None, types.SimpleNamespace(f_code=f.__code__, f_locals={"x": [torch.ones(2, 16)]}))
+    assert seen.recompilations()[-1].cure == (
+        "torch._dynamo.mark_dynamic(x, 1) before the first call; dynamic=True alone first takes sizes that are equal "
+        "for one, and 16 is the size of another dimension too"
+    )
+
+
+KERNEL = Kernel(
+    "triton_a", "python", InductorText("", (at(3), None)), 1, "backward", (),
+    configs=({"X": 32, "num_warps": 4}, {"X": 64, "num_warps": 4}, {"X": 64, "num_warps": 8}),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("wanted", "number"), [(None, 0), (1, 1), ("2", 2), ("X=64", 1), ("num_warps: 8", 2), ("X = 64, num_warps=8", 2)]
+)
+def test_the_configuration_that_is_asked_for(wanted, number):
+    assert onward.chosen_config(KERNEL, wanted) == KERNEL.configs[number]
+
+
+@pytest.mark.parametrize("wanted", [3, "3", "", "X", "X=16", "Y=64", "X=64, num_warps=2"])
+def test_a_configuration_that_there_is_not(wanted):
+    listed = "".join(f"\n  {number}: {one}" for number, one in enumerate(KERNEL.configs))
+    with pytest.raises(UsageError, match=re.escape(f"triton_a has no configuration {wanted!r}. It has:{listed}")):
+        onward.chosen_config(KERNEL, wanted)
+
+
+def test_a_kernel_without_configurations_has_an_empty_one():
+    assert onward.chosen_config(Kernel("k", "python", InductorText(""), 0, "", ()), None) == {}
+    assert onward.chosen_config(Kernel("k", "python", InductorText(""), 0, "", ()), 0) == {}
+
+
+MADE = Trace(
+    "inductor_triton", (dump("input", "x\n", step=-1), dump("code", "y\n", step=0)), (Step("inductor", ""),),
+    (Diagnostic("remark", "made"),), {"torch": "2"}, name="f", facts={"device": "sm_90"},
+)  # fmt: skip
+
+
+def of_kernel(kernel, language="ptx", failure=None):
+    file = onward.file_of(kernel)
+    lines = (Location(file, 1), Location(file, 2), Location(file, 3), Location(file, 0), at(7))
+    dumps = (
+        dump("input", "a\n", step=-1, locations=(None,)),
+        dump("cse", "b\nc\nd\ne\nf\n\n", step=0, language=language, locations=lines, scope=Scope(kernel="own")),
+        dump("end", "z\n\n", step=1, language=language, locations=(Location(file, 1),)),
+    )
+    return Trace(
+        "ptx", dumps, (Step("triton", "a"), Step("llc", "")), (Diagnostic("warning", kernel.name),), {"triton": "3"},
+        failure, attachments={"k.cubin": b"1"}, facts={"registers": 8, "grid": (1,), "arch": "sm_90"},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("language", ["ptx", "amdgcn"])
+def test_the_passes_of_all_kernels_then_all_of_their_texts(monkeypatch, language):
+    first = Kernel("triton_b", "python", InductorText("", (at(1),)), 0, "", ())
+    monkeypatch.setattr(onward, "_of_kernel", lambda kernel, *_: of_kernel(kernel, language))
+    made = onward.lowered(MADE, [first, KERNEL], "ptx", "sm_90", None, None)
+    own, title = Scope(kernel="triton_b"), Scope(kernel="triton_a, graph 1, backward")
+    assert [(one.name, one.step, one.scope, one.text) for one in made.dumps] == [
+        ("input", -1, Scope(), "x\n"), ("code", 0, Scope(), "y\n"),
+        ("input", 0, own, "a\n"), ("cse", 1, Scope(kernel="own"), "b\nc\nd\ne\nf\n\n"), ("end", 2, own, "z\n\n"),
+        ("input", 0, title, "a\n"), ("cse", 1, Scope(kernel="own"), "b\nc\nd\ne\nf\n\n"), ("end", 2, title, "z\n\n"),
+        ("all kernels", 2, Scope(), "{0} kernel triton_b\nz\n\n{0} kernel triton_a, graph 1, backward\nz\n\n".format(
+            ";" if language == "amdgcn" else "//")),
+    ]  # fmt: skip
+    assert made.dumps[-1].language == language
+    assert [one.content.locations for one in made.dumps[2:]] == [
+        (None,), (at(1), None, None, None, at(7)), (at(1),),
+        (None,), (at(3), None, None, None, at(7)), (at(3),), (None, at(1), None, None, at(3), None),
+    ]  # fmt: skip
+    assert (made.steps, made.failure) == ((Step("inductor", ""), Step("triton", "a"), Step("llc", "")), None)
+    assert [one.message for one in made.diagnostics] == ["made", "triton_b", "triton_a"]
+    assert made.tools == {"torch": "2", "triton": "3"}
+    assert made.attachments == {"triton_b.cubin": b"1", "triton_a-graph1-backward.cubin": b"1"}
+    assert made.facts == {
+        "device": "sm_90",
+        "kernels": {"triton_b": {"registers": 8}, "triton_a, graph 1, backward": {"registers": 8}},
+    }
+
+
+@pytest.mark.parametrize(("step", "counted"), [(1, 2), (0, 1), (-1, -1)])
+def test_after_a_kernel_that_fails_none_is_lowered(monkeypatch, step, counted):
+    failed = Failure(step, "cse", "no")
+    monkeypatch.setattr(onward, "_of_kernel", lambda kernel, *_: of_kernel(kernel, failure=failed))
+    made = onward.lowered(MADE, [KERNEL, KERNEL], "ptx", "sm_90", None, None)
+    assert made.failure == Failure(counted, "cse", "no")
+    assert [one.name for one in made.dumps] == ["input", "code", "input", "cse", "end"]
+
+
+def test_texts_of_kernels_arrive_as_they_did():
+    class Arriving:
+        def content(self, index):
+            return Content(str(index), True, (Location("a", index), None))
+
+        def text(self, index):
+            return f"text {index}"
+
+        def ready(self, index):
+            return index == 1
+
+        def arrived(self, index):
+            return f"here {index}" if index else None
+
+    texts = onward._Relocated(Arriving(), lambda place: place and at(place.line + 1))
+    assert texts.content(4) == Content("4", True, (at(5), None))
+    assert (texts.text(2), texts.ready(1), texts.ready(2), texts.arrived(0), texts.arrived(3)) == (
+        "text 2", True, False, None, "here 3",
+    )  # fmt: skip
+
+
+def test_calls_of_what_a_cell_compiles_are_noted_and_run():
+    noted = []
+    before = torch.compile
+    with cells.calls(lambda compiled, args, kwargs: noted.append((compiled, args, kwargs))):
+
+        @torch.compile(dynamic=True)
+        def scaled(x, by=2):
+            """Doubles."""
+            return x * by
+
+        net = torch.nn.Linear(3, 3)
+        made = torch.compile(net, mode="default")
+        for n in (2, 2, 3, *range(4, 20)):
+            assert scaled(torch.ones(n), by=3).tolist() == [3.0] * n
+        assert scaled(torch.ones(2)).tolist() == [2.0, 2.0]
+        x = torch.ones(2, 3)
+        assert torch.equal(made(x), net(x))
+        assert (made.in_features, made.weight is net.weight, list(made.state_dict())) == (
+            3, True, ["_orig_mod.weight", "_orig_mod.bias"],
+        )  # fmt: skip
+    assert torch.compile is before
+    (function, (one,), named), (module, given, none) = noted
+    assert (function.name, function.obj.__doc__, function.options) == ("scaled", "Doubles.", {"dynamic": True})
+    assert (scaled.__name__, scaled.__doc__) == ("scaled", "Doubles.")
+    assert (len(one), named, given[0] is x, none) == (2, {"by": 3}, True, {})
+    assert (module.name, module.obj, module.options, module.calls) == ("Linear", net, {"mode": "default"}, [((x,), {})])
+    assert [(len(args[0]), kwargs) for args, kwargs in function.calls] == [(n, {"by": 3}) for n in range(2, 10)]
+    assert function(torch.ones(1), by=5).tolist() == [5.0]
+
+
+def test_what_a_call_makes_itself_is_not_noted_and_an_error_ends_it():
+    noted = []
+    with cells.calls(lambda compiled, *_: noted.append(compiled.name)):
+        inner = torch.compile(lambda x: x + 1)
+
+        @torch.compile
+        def outer(x):
+            return inner(x) / 0 if x.dim() else [][0]
+
+        assert outer(torch.ones(1)).tolist() == [float("inf")]
+        with contextlib.suppress(IndexError):
+            outer(torch.tensor(1.0))
+        assert noted == ["outer"]
+        inner(torch.ones(1))
+    assert noted == ["outer", "<lambda>"]
