@@ -76,6 +76,7 @@ SITES: Mapping[str, tuple[str, str]] = {
     "no_compiler": ("torch._inductor.exc", "InvalidCxxCompiler"),
     "cpp_compiler": ("torch._inductor.cpp_builder", "get_cpp_compiler"),
     "isa_builds": ("torch._inductor.cpu_vec_isa", "VecISA.check_build"),
+    "instruction_sets": ("torch._inductor.cpu_vec_isa", "valid_vec_isa_list"),
     # a GPU that is not there
     "run_fallback_kernel": (_FAKE, "run_fallback_kernel"),
     "normalize_fake_device": (_FAKE, "FakeTensor._normalize_fake_device"),

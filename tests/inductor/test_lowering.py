@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 from itertools import groupby
 
 import pytest
@@ -10,7 +11,7 @@ import torch
 import irwidget
 from irwidget import phases
 from irwidget.errors import PassError, UsageError
-from irwidget.inductor import capture, private
+from irwidget.inductor import capture, private, settings
 from irwidget.inductor.data import DOES
 from irwidget.toolchain import forked
 from tests.inductor import programs
@@ -54,6 +55,19 @@ def test_every_stage_has_its_dumps_in_order(on_gpu):
     assert "dynamo" in on_gpu["dynamo_fx"].dumps[-1].name
     assert on_gpu["inductor_fx"].dumps[-1].name == "post-grad passes"
     assert on_gpu["inductor_loop_ir"].text.startswith("op0: ExternKernelSchedulerNode")
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="takes g++")
+def test_the_compiler_is_tried_once_for_a_process(tmp_path, monkeypatch):
+    """Whether it knows the processor's instructions is in the code; that takes it seconds each time."""
+    said, compiler = tmp_path / "called", tmp_path / "compiler"
+    compiler.write_text(f'#!/bin/sh\necho "$*" >> {said}\nexec g++ "$@"\n')
+    compiler.chmod(0o755)
+    monkeypatch.setattr(private.config(private.INDUCTOR).cpp, "cxx", (None, str(compiler)))
+    settings.try_compiler()
+    said.write_text("")
+    irwidget.lower(programs.apart, X, to="inductor_cpp")
+    assert not [call for call in said.read_text().splitlines() if ".cpp" in call]
 
 
 def test_the_parts_of_pytorch_say_when_they_begin():
