@@ -35,10 +35,11 @@ _EXACT = frozenset(
 _UNIT = frozenset(
     """
     expm1 log1p elu celu selu softplus mish sinh asinh atanh acosh tanh log_sigmoid_forward silu gelu sigmoid
-    erfc logit hardswish special_expm1 special_log1p
+    erfc logit hardswish special_expm1 special_log1p _log_softmax logsumexp logcumsumexp
     """.split()
 )
-"""Functions that are often composed of others of about one, as `exp(x) - 1`: what they lose is a part of one."""
+"""Functions that are often composed of others of about one, as `exp(x) - 1` or the logarithm of a sum of exponentials:
+what they lose is a part of one."""
 _REMAINDERS = frozenset("fmod remainder".split())
 """Exact by themselves, but often composed: `x - trunc(x / y) * y` loses a part of `x`."""
 _QUOTIENT = 1024.0

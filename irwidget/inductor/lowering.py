@@ -10,8 +10,9 @@ from typing import Any, Literal
 from irwidget import imports, private_torch
 from irwidget.errors import ExportError, ToolError, UsageError
 from irwidget.frontends.base import Given
+from irwidget.frontends.cell import Call
 from irwidget.inductor import private
-from irwidget.inductor.cells import Compiled, Inputs
+from irwidget.inductor.cells import Compiled
 from irwidget.inductor.data import DOES, PHASES, CapturedCompilation, InductorStage, Kernel, Phase
 from irwidget.inductor.options import TRITON, check_names, patches
 from irwidget.toolchain import budget, forked
@@ -95,14 +96,14 @@ def captured(given: Given, arch: str | None, execute: Literal["", "graphs", "cod
         raise ToolError(f"torch.compile ran out of memory on {given.called}", tool="torch.compile") from None
 
 
-def _further(again: Any, given: Given) -> tuple[Inputs, ...]:
+def _further(again: Any, given: Given) -> tuple[Call, ...]:
     """The inputs of further calls: those that the user names, and those that the cell has made."""
     found = tuple(one if isinstance(one, tuple) else (one,) for one in again or ())
     compiled = given.obj if isinstance(given.obj, Compiled) else None
     for inputs in found:
         _check(compiled.obj if compiled else given.obj, replace(given, inputs=inputs))
-    made: Sequence[Inputs] = compiled.calls[1:] if compiled else ()
-    return (*((inputs, given.kwargs) for inputs in found), *made)
+    made: Sequence[Call] = compiled.calls[1:] if compiled else ()
+    return (*(Call(inputs, given.kwargs) for inputs in found), *made)
 
 
 def _said(options: Mapping[str, Any]) -> dict[str, Any]:
