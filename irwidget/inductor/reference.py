@@ -125,7 +125,7 @@ def _case(module: Any, args: list[Any], modes: Modes, samples_wanted: int) -> Ca
 def _held(module: Any) -> dict[str, torch.Tensor]:
     """The tensors that a graph has of its own, but those of inference mode, which count no changes."""
     named = ((node.target, getattr(module, node.target, None)) for node in module.graph.find_nodes(op="get_attr"))
-    return {name: one for name, one in named if is_tensor(one) and not one.is_inference()}
+    return {name: one for name, one in named if isinstance(one, torch.Tensor) and not one.is_inference()}
 
 
 def _program(outcome: Outcome, args: list[Any]) -> torch.fx.GraphModule:
