@@ -44,6 +44,7 @@ SITES: Mapping[str, tuple[str, str]] = {
     "partition_fn": (_FX, "partition_fn"),
     "compile_fx_forward": (_FX, "compile_fx_forward"),
     "compile_fx_backward": (_FX, "compile_fx_backward"),
+    "replace_uses": ("torch.fx", "Node.replace_all_uses_with"),
     "observer": ("torch.fx.passes.graph_transform_observer", "GraphTransformObserver"),
     "lowering_pattern": ("torch._inductor.pattern_matcher", "LoweringPatternEntry.apply"),
     "graph_pattern": ("torch._inductor.pattern_matcher", "GraphPatternEntry.apply"),

@@ -125,10 +125,19 @@ def test_an_optimizer_changes_what_is_no_input_of_its_graph():
     assert low.check.reason.endswith("in place, which is no input of the graph: an optimizer does that")
 
 
-def test_the_loss_of_what_is_nearly_certain_is_equal():
-    """The logarithm of a sum of about one loses a part of one, however small it is itself."""
-    x = 6 * torch.randn(64, 5, generator=torch.Generator().manual_seed(3))
-    low = irwidget.lower(lambda x: torch.log_softmax(x, -1), x, to="inductor_fx", check=True)
+LOSES = {
+    "the logarithm of about one": (lambda x: torch.log_softmax(x, -1), (64, 5)),
+    "samples between elements": (
+        lambda x: torch.nn.functional.interpolate(x, scale_factor=1.7, mode="bicubic"), (2, 3, 5, 5)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", LOSES)
+def test_what_is_small_may_lose_a_part_of_something_large(what):
+    function, shape = LOSES[what]
+    x = 6 * torch.randn(shape, generator=torch.Generator().manual_seed(3))
+    low = irwidget.lower(function, x, to="inductor_fx", check=True)
     assert low.check.state == "equal", low.check
 
 

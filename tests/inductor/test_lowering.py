@@ -70,6 +70,14 @@ def test_the_compiler_is_tried_once_for_a_process(tmp_path, monkeypatch):
     assert not [call for call in said.read_text().splitlines() if ".cpp" in call]
 
 
+def test_what_a_pass_puts_in_the_place_of_a_node_has_its_line():
+    """A number that changes becomes a tensor, by a pass that gives its nodes no line."""
+    low = irwidget.lower(lambda x, p: x * p, X, 0.5, to="inductor_triton", arch="sm_90", again=[(X, 0.25)])
+    kernels = low.results["compilation"].captured.kernels
+    assert len(kernels) == 2
+    assert all(any(kernel.source.places) for kernel in kernels)
+
+
 def test_the_parts_of_pytorch_say_when_they_begin():
     heard: list[str] = []
     with phases.heard(heard.append):
