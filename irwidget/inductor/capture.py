@@ -283,9 +283,8 @@ class _Capture:
     def _remarks(self) -> tuple[str, ...]:
         from irwidget.inductor import attention
 
-        counts = {kernel: attention.chosen.count(kernel) for kernel in dict.fromkeys(attention.chosen)}
-        said = [f"scaled_dot_product_attention is taken to the {kernel} kernel of {self.asked.arch} ({count} times)"
-                for kernel, count in counts.items()]  # fmt: skip
+        said = [f"scaled_dot_product_attention is taken to the {kernel} kernel of {self.asked.arch}"
+                for kernel in dict.fromkeys(attention.chosen)]  # fmt: skip
         if self.asked.arch:
             from irwidget.inductor import gpu
 

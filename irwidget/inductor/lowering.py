@@ -274,9 +274,10 @@ def distinct(kernels: Sequence[Kernel], language: str) -> list[Kernel]:
 
 def _with_none(made: Trace, captured: CapturedCompilation, target: str) -> Trace:
     """Where all is done by kernels that are called, not generated: said, not left empty."""
-    called = list(dict.fromkeys(op.kernel for op in captured.ops if op.kind in ("extern", "fallback")))
+    called = list(dict.fromkeys(op.kernel for op in captured.called))
     kind = "C++" if target == "inductor_cpp" else "Triton"
-    said = f"Inductor generates no {kind} kernel: {', '.join(called) or 'nothing'} is called instead"
+    instead = f": {', '.join(called)} is called instead" if called else ", and calls none"
+    said = f"Inductor generates no {kind} kernel{instead}"
     language = {"inductor_cpp": "text", "inductor_triton": "python"}.get(target, "text")
     mark = "//" if target == "inductor_cpp" else "#"
     last = dump("kernels", f"{mark} {said}\n", step=len(made.steps) - 1, language=language)
@@ -292,13 +293,12 @@ def _diagnostics(captured: CapturedCompilation) -> Iterator[Diagnostic]:
 
 def _facts(captured: CapturedCompilation, arch: str | None) -> dict[str, Any]:
     generated = [kernel.name for kernel in captured.kernels]
-    called = [op for op in captured.ops if op.kind in ("extern", "fallback")]
     return {
         "device": arch or "cpu",
         "graphs": len({stage.graph for stage in captured.stages}),
         "graph breaks": len(captured.breaks),
         "kernels generated": len(generated),
-        "kernels called": len(called),
+        "kernels called": len(captured.called),
         "fusions": captured.fusions,
         "peak memory": {
             f"{_title(one.graph, one.direction)}": f"{one.peak} bytes, as Inductor estimates" for one in captured.memory

@@ -172,8 +172,16 @@ def test_a_graph_break_makes_two_graphs_and_is_told(capfd):
 def test_attention_takes_the_kernel_of_a_gpu():
     half = [torch.randn(1, 2, 16, 32, dtype=torch.float16) for _ in range(3)]
     low = irwidget.lower(programs.attention, *half, to="inductor_triton", arch="sm_90")
-    assert low.text.startswith("# Inductor generates no Triton kernel")
-    assert "_scaled_dot_product_flash_attention" in low.text
+    kernel = "torch.ops.aten._scaled_dot_product_flash_attention.default"
+    assert low.text == f"# Inductor generates no Triton kernel: {kernel} is called instead\n"
+    assert low.trace.facts["kernels called"] == 1
+    remarks = [one.message for one in low.trace.diagnostics if one.severity == "remark"]
+    assert remarks == ["scaled_dot_product_attention is taken to the flash kernel of sm_90"]
+
+
+def test_where_nothing_is_computed_nothing_is_called():
+    low = irwidget.lower(lambda x: x.t(), X, to="inductor_triton", arch="sm_90")
+    assert low.text == "# Inductor generates no Triton kernel, and calls none\n"
 
 
 def test_what_fails_keeps_what_came_before():
