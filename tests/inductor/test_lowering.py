@@ -58,15 +58,15 @@ def test_every_stage_has_its_dumps_in_order(on_gpu):
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="takes g++")
-def test_the_compiler_is_tried_once_for_a_process(tmp_path, monkeypatch):
+def test_the_compiler_is_tried_once_for_a_process(tmp_path):
     """Whether it knows the processor's instructions is in the code; that takes it seconds each time."""
     said, compiler = tmp_path / "called", tmp_path / "compiler"
     compiler.write_text(f'#!/bin/sh\necho "$*" >> {said}\nexec g++ "$@"\n')
     compiler.chmod(0o755)
-    monkeypatch.setattr(private.config(private.INDUCTOR).cpp, "cxx", (None, str(compiler)))
-    settings.try_compiler()
-    said.write_text("")
-    irwidget.lower(programs.apart, X, to="inductor_cpp")
+    with private.config(private.INDUCTOR).patch({"cpp.cxx": (None, str(compiler))}):
+        settings.try_compiler()
+        said.write_text("")
+        irwidget.lower(programs.apart, X, to="inductor_cpp")
     assert not [call for call in said.read_text().splitlines() if ".cpp" in call]
 
 
