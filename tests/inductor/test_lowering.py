@@ -11,7 +11,7 @@ import torch
 import irwidget
 from irwidget import phases
 from irwidget.errors import PassError, UsageError
-from irwidget.inductor import capture, private, settings
+from irwidget.inductor import capture, private
 from irwidget.inductor.data import DOES
 from irwidget.toolchain import forked
 from tests.inductor import programs
@@ -64,9 +64,9 @@ def test_the_compiler_is_tried_once_for_a_process(tmp_path):
     compiler.write_text(f'#!/bin/sh\necho "$*" >> {said}\nexec g++ "$@"\n')
     compiler.chmod(0o755)
     with private.config(private.INDUCTOR).patch({"cpp.cxx": (None, str(compiler))}):
-        settings.try_compiler()
-        said.write_text("")
-        irwidget.lower(programs.apart, X, to="inductor_cpp")
+        for _ in range(2):
+            said.write_text("")
+            irwidget.lower(programs.apart, X, to="inductor_cpp")
     assert not [call for call in said.read_text().splitlines() if ".cpp" in call]
 
 
