@@ -184,6 +184,7 @@ def main() -> None:
     given = parser.parse_args()
     imports.wait(private.WARM)
     settings.warm()
+    settings.try_compiler()
     if given.table:
         table(given.programs, given.devices.split(","), assemble=given.assemble, models=given.models)
     else:

@@ -146,7 +146,8 @@ def first_that_fits(candidate: Candidate, make: Callable[..., _Made]) -> _Made:
     problem: IRWidgetError | None = None
     for call in candidate.calls:
         try:
-            return make(candidate.model, *call.args, kwargs=call.kwargs)
+            with call.modes():
+                return make(candidate.model, *call.args, kwargs=call.kwargs)
         except (UsageError, ExportError) as error:
             if call.told or _ran(error):
                 raise

@@ -35,10 +35,13 @@ _EXACT = frozenset(
 _UNIT = frozenset(
     """
     expm1 log1p elu celu selu softplus mish sinh asinh atanh acosh tanh log_sigmoid_forward silu gelu sigmoid
-    erfc logit hardswish special_expm1 special_log1p
+    erfc logit hardswish special_expm1 special_log1p _log_softmax logsumexp logcumsumexp
     """.split()
 )
-"""Functions that are often composed of others of about one, as `exp(x) - 1`: what they lose is a part of one."""
+"""Functions that are often composed of others of about one, as `exp(x) - 1` or the logarithm of a sum of exponentials:
+what they lose is a part of one."""
+_SAMPLERS = ("upsample_", "_upsample_", "grid_sampler")
+"""How operations begin that sample between elements: they round where they look, and lose a part of the largest."""
 _REMAINDERS = frozenset("fmod remainder".split())
 """Exact by themselves, but often composed: `x - trunc(x / y) * y` loses a part of `x`."""
 _QUOTIENT = 1024.0
@@ -147,7 +150,7 @@ class Wide(Interpreter):
             return value
         wanted = [dtype_of(meta) for meta in pytree.tree_leaves(n.meta.get("val"))]
         leaves, spec = pytree.tree_flatten(value)
-        unit = 1.0 if name_of(n) in _UNIT else 0.0
+        unit = 1.0 if name_of(n) in _UNIT else _of_samples(args[0]) if name_of(n).startswith(_SAMPLERS) else 0.0
         return pytree.tree_unflatten(
             [self._shaken(leaf, epsilon(dtype) * more, unit) for leaf, dtype in zip(leaves, wanted, strict=True)],
             spec,
@@ -180,6 +183,11 @@ class Wide(Interpreter):
             pass
         own = pytree.tree_map(lambda leaf: _narrowed(leaf, node), (args, kwargs))
         return _widened(call(node, *own))
+
+
+def _of_samples(image: torch.Tensor) -> float:
+    """What sampling may lose a part of: the largest element for each of those that there are along a side."""
+    return float(image.abs().max()) * max(image.shape[2:]) if image.numel() else 0.0
 
 
 def _of_dtype(node: Node, number: Any) -> Any:

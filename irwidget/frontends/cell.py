@@ -6,7 +6,8 @@ import ast
 import bdb
 import contextlib
 import io
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -78,6 +79,8 @@ class Call:
     kwargs: Mapping[str, Any] = field(default_factory=dict[str, Any])
     told: bool = False
     """The user said so; a guess otherwise."""
+    modes: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext
+    """Under which it is made."""
 
 
 @dataclass(frozen=True)

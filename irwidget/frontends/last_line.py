@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
+from irwidget.frontends import modes
 from irwidget.frontends.cell import Shell
 
 _NAME = "__irwidget_last_line__"
@@ -26,6 +28,8 @@ class NotedCall:
     """Whether the line is this call and nothing else."""
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    modes: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext
+    """Under which it is made."""
 
 
 class LastLine(ast.NodeTransformer):
@@ -55,6 +59,7 @@ class LastLine(ast.NodeTransformer):
 
     def kwargs(self) -> Mapping[str, Any]:
         """The call is made."""
+        self._open[-1].modes = modes.current()
         self.calls.append(self._open.pop())
         return self.calls[-1].kwargs
 

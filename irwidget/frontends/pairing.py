@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any
 
 from irwidget.errors import UsageError
-from irwidget.frontends import base
+from irwidget.frontends import base, modes
 from irwidget.frontends.cell import Call, Candidate, variable
 from irwidget.frontends.last_line import NotedCall
 from irwidget.registry import frontends
@@ -41,7 +41,8 @@ def explore(model: Any, *inputs: Any, name: str | None = None, **kwargs: Any) ->
         raise UsageError("explore() pairs a model with its inputs inside a %%lower cell; elsewhere call lower()")
     if len(inputs) == 1 and isinstance(inputs[0], tuple):
         (inputs,) = inputs
-    pairs.append(Candidate(name or _class_name(model), model, (Call(inputs, kwargs, told=True),)))
+    call = Call(inputs, kwargs, told=True, modes=modes.current())
+    pairs.append(Candidate(name or _class_name(model), model, (call,)))
 
 
 @contextlib.contextmanager
@@ -64,7 +65,7 @@ def _watched(front_end: base.FrontEnd, source: str, note: base.Note) -> contextl
 
 def _note(pairs: list[Candidate], kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     """A kernel that is called again with inputs of the same shapes and types is the same to lower."""
-    call = Call(args, kwargs, told=True)
+    call = Call(args, kwargs, told=True, modes=modes.current())
     seen = (pair.calls[0] for pair in pairs if pair.model is kernel)
     if base.looks(args, kwargs) not in (base.looks(one.args, one.kwargs) for one in seen):
         pairs.append(Candidate(kernel.name, kernel, (call,)))
@@ -192,7 +193,7 @@ def _takes_tensors(call: NotedCall) -> bool:
 
 
 def _called(name: str, call: NotedCall) -> Candidate:
-    return Candidate(name, call.callee, (Call(call.args, call.kwargs, told=True),))
+    return Candidate(name, call.callee, (Call(call.args, call.kwargs, told=True, modes=call.modes),))
 
 
 def _is_input(value: Any) -> bool:

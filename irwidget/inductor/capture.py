@@ -8,11 +8,14 @@ import tempfile
 import time
 import types
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, Literal
 
 from irwidget.errors import UnsupportedError
+from irwidget.frontends import modes
+from irwidget.frontends.cell import Call
 from irwidget.inductor import printing, private, settings
 from irwidget.inductor.codegen import Codegen
 from irwidget.inductor.data import Break, CapturedCompilation, Phase, Stopped
@@ -36,8 +39,8 @@ class CaptureRequest:
     obj: Any
     inputs: tuple[Any, ...]
     kwargs: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    again: Sequence[tuple[tuple[Any, ...], Mapping[str, Any]]] = ()
-    """Inputs of further calls, by position and by name, for which it may be compiled again."""
+    again: Sequence[Call] = ()
+    """Further calls, for which it may be compiled again."""
     arch: str | None = None
     """The GPU; None for the CPU."""
     mode: str | None = None
@@ -57,6 +60,12 @@ class CaptureRequest:
     """Whether each graph is executed; otherwise those that it takes for a verdict."""
     eager: Sequence[Any] | None = None
     """What eager PyTorch returns for the inputs, flat, where something is executed."""
+
+    def gradients(self) -> AbstractContextManager[object]:
+        """The grad mode that is asked for; that of the call where none is."""
+        import torch
+
+        return torch.set_grad_enabled(torch.is_grad_enabled() if self.grad is None else self.grad)
 
 
 def capture(asked: CaptureRequest) -> CapturedCompilation:
@@ -80,7 +89,7 @@ def eager(asked: CaptureRequest) -> list[Any]:
     from irwidget.private_torch import called_as_written, pytree
 
     private.uncompile(asked.obj)
-    with called_as_written(), torch.set_grad_enabled(torch.is_grad_enabled() if asked.grad is None else asked.grad):
+    with called_as_written(), asked.gradients():
         returned = asked.obj(*asked.inputs, **asked.kwargs)
     leaves: list[Any] = pytree.tree_leaves(returned)
     return [one.detach() if isinstance(one, torch.Tensor) else one for one in leaves]
@@ -131,19 +140,20 @@ class _Capture:
 
         backend.__name__ = getattr(asked.backend, "__name__", "inductor")  # Dynamo's messages have it
         options: dict[str, Any] = {"backend": backend, "dynamic": asked.dynamic, "fullgraph": asked.fullgraph}
-        gradients = torch.is_grad_enabled() if asked.grad is None else asked.grad
         try:
             # oneDNN's operations are the CPU's: what PyTorch's C++ would choose of them is in no graph for a GPU.
             onednn = torch.backends.mkldnn.flags(enabled=False) if asked.arch else contextlib.nullcontext()
-            with torch.set_grad_enabled(gradients), onednn:
+            with asked.gradients(), onednn:
                 recorder.say("dynamo")
                 compiled = torch.compile(asked.obj, **options)
                 returned = compiled(*asked.inputs, **asked.kwargs)
-                for args, kwargs in asked.again:
-                    compiled(*args, **kwargs)
+                for call in asked.again:
+                    with call.modes(), asked.gradients():
+                        compiled(*call.args, **call.kwargs)
                 self._check_whole()
                 if self.execution is not None:
-                    self.execution.judge(returned, asked.eager or (), each=asked.each)
+                    with modes.USUAL():
+                        self.execution.judge(returned, asked.eager or (), each=asked.each)
         except Exception as error:
             stopped = self._stopped(error)
         finally:
@@ -273,9 +283,8 @@ class _Capture:
     def _remarks(self) -> tuple[str, ...]:
         from irwidget.inductor import attention
 
-        counts = {kernel: attention.chosen.count(kernel) for kernel in dict.fromkeys(attention.chosen)}
-        said = [f"scaled_dot_product_attention is taken to the {kernel} kernel of {self.asked.arch} ({count} times)"
-                for kernel, count in counts.items()]  # fmt: skip
+        said = [f"scaled_dot_product_attention is taken to the {kernel} kernel of {self.asked.arch}"
+                for kernel in dict.fromkeys(attention.chosen)]  # fmt: skip
         if self.asked.arch:
             from irwidget.inductor import gpu
 

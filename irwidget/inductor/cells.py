@@ -9,10 +9,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+from irwidget.frontends import modes
 from irwidget.frontends.base import Note, looks
+from irwidget.frontends.cell import Call
 
-Inputs = tuple[tuple[Any, ...], Mapping[str, Any]]
-"""The inputs of a call, by position and by name."""
 MOST_CALLS = 8
 """Calls of one object that are followed: Dynamo compiles no function more often, unless it is told to."""
 
@@ -23,7 +23,7 @@ class Compiled:
 
     obj: Any
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    calls: list[Inputs] = field(default_factory=list["Inputs"])
+    calls: list[Call] = field(default_factory=list[Call])
     """Its calls whose inputs look different, the first ones of a cell: it may be compiled again for each."""
 
     @property
@@ -32,6 +32,12 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.obj(*args, **kwargs)
+
+    def note(self, call: Call) -> None:
+        """Keep a call that looks like none before."""
+        seen = ((one.modes, looks(one.args, one.kwargs)) for one in self.calls)
+        if len(self.calls) < MOST_CALLS and (call.modes, looks(call.args, call.kwargs)) not in seen:
+            self.calls.append(call)
 
 
 @contextlib.contextmanager
@@ -51,8 +57,7 @@ def calls(note: Note) -> Generator[None]:
             return call(*args, **kwargs)
         if not compiled.calls:
             note(compiled, args, kwargs)
-        if len(compiled.calls) < MOST_CALLS and looks(args, kwargs) not in (looks(*one) for one in compiled.calls):
-            compiled.calls.append((args, kwargs))
+        compiled.note(Call(args, kwargs, told=True, modes=modes.current()))
         before = inside.set(True)
         try:
             return call(*args, **kwargs)

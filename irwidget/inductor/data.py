@@ -252,3 +252,9 @@ class CapturedCompilation:
     """For all of it, in the copy of the kernel."""
     processor: float = 0.0
     """Seconds of the processor of that."""
+
+    @property
+    def called(self) -> tuple[InductorOp, ...]:
+        """The operations that call a kernel which is not generated, without those that only name its outputs."""
+        calls = (op for op in self.ops if op.kind in ("extern", "fallback"))
+        return tuple(op for op in calls if op.kernel != "MultiOutput")

@@ -8,6 +8,7 @@ returns, the gradients, and the inputs that it changes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -18,7 +19,7 @@ from irwidget.checking.allowance import ExpectedResult
 from irwidget.checking.evaluate import EMPTIES
 from irwidget.checking.judge import judge, of_cases, unexplained
 from irwidget.inductor.data import InductorStage
-from irwidget.inductor.reference import Outcome, Reference, Unexecuted, first_line, is_tensor, own
+from irwidget.inductor.reference import Modes, Outcome, Reference, Unexecuted, first_line, is_tensor, own
 from irwidget.trace import Verdict
 
 Call = Callable[[Sequence[Any]], Sequence[Any]]
@@ -52,6 +53,8 @@ class Graph:
     slots: dict[str, Slot] = field(default_factory=dict[str, Slot])
     calls: list[list[Any]] = field(default_factory=list[list[Any]])
     """What it was called with."""
+    modes: Modes = nullcontext
+    """Under which grad mode and autocast."""
 
     def slot(self, direction: str) -> Slot:
         """The slot of a half; of all of it where that has no halves."""
@@ -91,12 +94,13 @@ def verdicts(
     The code first, where it was built; without `each` the graphs only where that does not settle it.
     """
     try:
-        reference = Reference(graph.module, graph.calls[0])
+        reference = Reference(graph.module, graph.calls[0], graph.modes)
     except Unexecuted as why:
         yield -1, Verdict("not checked", reason=str(why))
         return
     except Exception as error:
-        yield -1, Verdict("not checked", reason=f"eager PyTorch fails: {type(error).__name__}: {first_line(error)}")
+        reason = f"the graph fails on copies of its inputs: {type(error).__name__}: {first_line(error)}"
+        yield -1, Verdict("not checked", reason=reason)
         return
     code = [number for number, stage in stages.items() if stage.phase == "code"]
     states = []
@@ -156,7 +160,7 @@ def _judged(
     for direction, slot in graph.slots.items():
         slot.put = put.get(direction)
     for case in reference.cases:
-        outcome = Outcome(function or graph.compiled, case.outcome.names)
+        outcome = Outcome(function or graph.compiled, case.outcome.names, graph.modes)
         outcome.changed = case.outcome.changed
         try:
             returned.append(outcome(case.args))

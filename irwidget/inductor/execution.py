@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from irwidget.frontends import modes
 from irwidget.inductor import executing
 from irwidget.inductor.executing import Graph, Slot
 from irwidget.inductor.recorder import Recorder
@@ -53,6 +54,7 @@ class Execution:
         def call(*args: Any) -> Any:
             if not graph.calls:
                 graph.calls.append(own(args))
+                graph.modes = modes.current()
             return module.forward(*args)
 
         return call

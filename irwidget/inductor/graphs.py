@@ -6,10 +6,23 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from irwidget.inductor import private
+from irwidget.inductor import printing, private
 from irwidget.inductor.data import Direction, Phase
 from irwidget.inductor.memory import unfused
 from irwidget.inductor.recorder import Recorder
+
+
+def _keeping_places(original: Callable[..., Any]) -> Callable[..., Any]:
+    """What takes the place of a node has its line, where the pass gives it none."""
+
+    def replace(node: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
+        place = None if "stack_trace" in other.meta or other.op == "placeholder" else printing.node_place(node)
+        replaced = original(node, other, *args, **kwargs)
+        if place is not None and "stack_trace" not in other.meta:
+            other.meta.setdefault(printing.REPLACED, place)
+        return replaced
+
+    return replace
 
 
 class Graphs:
@@ -24,6 +37,7 @@ class Graphs:
         """Look on from now on, for the rest of this process."""
         self._watch_graphs()
         self._watch_passes()
+        private.wrap("replace_uses", _keeping_places)
 
     def _watch_graphs(self) -> None:
         def pre_grad(original: Callable[..., Any]) -> Callable[..., Any]:

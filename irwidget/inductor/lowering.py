@@ -10,8 +10,9 @@ from typing import Any, Literal
 from irwidget import imports, private_torch
 from irwidget.errors import ExportError, ToolError, UsageError
 from irwidget.frontends.base import Given
+from irwidget.frontends.cell import Call
 from irwidget.inductor import private
-from irwidget.inductor.cells import Compiled, Inputs
+from irwidget.inductor.cells import Compiled
 from irwidget.inductor.data import DOES, PHASES, CapturedCompilation, InductorStage, Kernel, Phase
 from irwidget.inductor.options import TRITON, check_names, patches
 from irwidget.toolchain import budget, forked
@@ -81,6 +82,8 @@ def captured(given: Given, arch: str | None, execute: Literal["", "graphs", "cod
     try:
         if arch:
             from irwidget.inductor import gpu as gpu  # imported once here, not in every copy
+        else:
+            torch_settings.try_compiler()
         if not torch.cuda.is_available():  # they are made once for each process, for the device that it has
             torch_settings.warm()
         if execute:
@@ -93,14 +96,14 @@ def captured(given: Given, arch: str | None, execute: Literal["", "graphs", "cod
         raise ToolError(f"torch.compile ran out of memory on {given.called}", tool="torch.compile") from None
 
 
-def _further(again: Any, given: Given) -> tuple[Inputs, ...]:
+def _further(again: Any, given: Given) -> tuple[Call, ...]:
     """The inputs of further calls: those that the user names, and those that the cell has made."""
     found = tuple(one if isinstance(one, tuple) else (one,) for one in again or ())
     compiled = given.obj if isinstance(given.obj, Compiled) else None
     for inputs in found:
         _check(compiled.obj if compiled else given.obj, replace(given, inputs=inputs))
-    made: Sequence[Inputs] = compiled.calls[1:] if compiled else ()
-    return (*((inputs, given.kwargs) for inputs in found), *made)
+    made: Sequence[Call] = compiled.calls[1:] if compiled else ()
+    return (*(Call(inputs, given.kwargs) for inputs in found), *made)
 
 
 def _said(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -271,9 +274,10 @@ def distinct(kernels: Sequence[Kernel], language: str) -> list[Kernel]:
 
 def _with_none(made: Trace, captured: CapturedCompilation, target: str) -> Trace:
     """Where all is done by kernels that are called, not generated: said, not left empty."""
-    called = list(dict.fromkeys(op.kernel for op in captured.ops if op.kind in ("extern", "fallback")))
+    called = list(dict.fromkeys(op.kernel for op in captured.called))
     kind = "C++" if target == "inductor_cpp" else "Triton"
-    said = f"Inductor generates no {kind} kernel: {', '.join(called) or 'nothing'} is called instead"
+    instead = f": {', '.join(called)} is called instead" if called else ", and calls none"
+    said = f"Inductor generates no {kind} kernel{instead}"
     language = {"inductor_cpp": "text", "inductor_triton": "python"}.get(target, "text")
     mark = "//" if target == "inductor_cpp" else "#"
     last = dump("kernels", f"{mark} {said}\n", step=len(made.steps) - 1, language=language)
@@ -289,13 +293,12 @@ def _diagnostics(captured: CapturedCompilation) -> Iterator[Diagnostic]:
 
 def _facts(captured: CapturedCompilation, arch: str | None) -> dict[str, Any]:
     generated = [kernel.name for kernel in captured.kernels]
-    called = [op for op in captured.ops if op.kind in ("extern", "fallback")]
     return {
         "device": arch or "cpu",
         "graphs": len({stage.graph for stage in captured.stages}),
         "graph breaks": len(captured.breaks),
         "kernels generated": len(generated),
-        "kernels called": len(called),
+        "kernels called": len(captured.called),
         "fusions": captured.fusions,
         "peak memory": {
             f"{_title(one.graph, one.direction)}": f"{one.peak} bytes, as Inductor estimates" for one in captured.memory

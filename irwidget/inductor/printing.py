@@ -40,20 +40,28 @@ def module_path(node: Any) -> str:
     return re.sub(r"^L\.(?:self|fn)\b\.?|^L\b\.?|^self\.", "", path).strip(".")
 
 
+REPLACED = "irwidget_replaced"
+"""Of what node a node has taken the place, and the line of that, where it has none of its own: in its `meta`."""
+
+
 def node_place(node: Any) -> Location | None:
     """The user's line of an FX node, with its module.
 
     A node that a pass has made without one has that of what uses it, or else of what it uses; None when none has.
     """
-    trace = node.meta.get("stack_trace")
-    if trace:
-        return place_of(trace, module_path(node))
+    if place := _own_place(node) or node.meta.get(REPLACED):
+        return place
     if node.op == "placeholder" or node.op == "output":
         return None
     for one in (*node.users, *node.all_input_nodes, *(two for user in node.users for two in user.users)):
-        if trace := one.meta.get("stack_trace"):
-            return place_of(trace, module_path(one))
+        if place := _own_place(one):
+            return place
     return None
+
+
+def _own_place(node: Any) -> Location | None:
+    trace = node.meta.get("stack_trace")
+    return place_of(trace, module_path(node)) if trace else None
 
 
 def origins_place(origins: Iterable[Any]) -> Location | None:

@@ -44,6 +44,7 @@ SITES: Mapping[str, tuple[str, str]] = {
     "partition_fn": (_FX, "partition_fn"),
     "compile_fx_forward": (_FX, "compile_fx_forward"),
     "compile_fx_backward": (_FX, "compile_fx_backward"),
+    "replace_uses": ("torch.fx", "Node.replace_all_uses_with"),
     "observer": ("torch.fx.passes.graph_transform_observer", "GraphTransformObserver"),
     "lowering_pattern": ("torch._inductor.pattern_matcher", "LoweringPatternEntry.apply"),
     "graph_pattern": ("torch._inductor.pattern_matcher", "GraphPatternEntry.apply"),
@@ -76,6 +77,7 @@ SITES: Mapping[str, tuple[str, str]] = {
     "no_compiler": ("torch._inductor.exc", "InvalidCxxCompiler"),
     "cpp_compiler": ("torch._inductor.cpp_builder", "get_cpp_compiler"),
     "isa_builds": ("torch._inductor.cpu_vec_isa", "VecISA.check_build"),
+    "instruction_sets": ("torch._inductor.cpu_vec_isa", "valid_vec_isa_list"),
     # a GPU that is not there
     "run_fallback_kernel": (_FAKE, "run_fallback_kernel"),
     "normalize_fake_device": (_FAKE, "FakeTensor._normalize_fake_device"),

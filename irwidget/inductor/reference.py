@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,19 +28,23 @@ class Unexecuted(Exception):
     """Why there is nothing to compare with."""
 
 
+Modes = Callable[[], AbstractContextManager[None]]
+
+
 class Outcome:
     """What is compared of a call: results, gradients, and inputs that it changes, each under its name."""
 
-    def __init__(self, function: Callable[..., Any], names: Sequence[str]) -> None:
-        self._function, self.names = function, names
+    def __init__(self, function: Callable[..., Any], names: Sequence[str], modes: Modes) -> None:
+        self._function, self.names, self._modes = function, names, modes
         self.changed: frozenset[str] = frozenset(names)
         """The inputs that eager PyTorch changes."""
 
     def __call__(self, args: Sequence[Any], *, copied: bool = True) -> dict[str, Any]:
         """Call it, on copies of the values unless these are such already. Raises what the function raises."""
         given = own(args) if copied else list(args)
-        taken = [one.view_as(one) if _wants(one) else one for one in given]  # a leaf must not be changed in place
-        returned = self._function(*taken)
+        with self._modes():
+            taken = [one.view_as(one) if _wants(one) else one for one in given]  # a leaf must not be changed in place
+            returned = self._function(*taken)
         outputs = list(returned) if isinstance(returned, list | tuple) else [returned]
         found = {f"result {i}": _kept(one) for i, one in enumerate(outputs) if one is not None}
         found |= self._gradients(outputs, given)
@@ -70,26 +75,30 @@ class Case:
 class Reference:
     """What a graph should return for a call, and for one like it. Raises Unexecuted where it cannot be known."""
 
-    def __init__(self, module: Any, args: list[Any]) -> None:
-        self._module, self._closer = module, False
-        self.cases = [_case(module, args, SAMPLES)]
+    def __init__(self, module: Any, args: list[Any], modes: Modes) -> None:
+        self._module, self._modes, self._closer = module, modes, False
+        self.cases = [_case(module, args, modes, SAMPLES)]
         with contextlib.suppress(Exception):
-            self.cases.append(_case(module, _like(args), SAMPLES))
+            self.cases.append(_case(module, _like(args), modes, SAMPLES))
 
     def look_closer(self) -> bool:
         """Evaluate the cases more often, as `checking` does before it calls a result wrong; False if they were."""
         if not self._closer:
-            self.cases = [_case(self._module, case.args, CLOSER * SAMPLES) for case in self.cases]
+            self.cases = [_case(self._module, case.args, self._modes, CLOSER * SAMPLES) for case in self.cases]
             self._closer = True
             return True
         return False
 
 
-def _case(module: Any, args: list[Any], samples_wanted: int) -> Case:
+def _case(module: Any, args: list[Any], modes: Modes, samples_wanted: int) -> Case:
     names = [node.name for node in module.graph.nodes if node.op == "placeholder"]
-    outcome = Outcome(module.forward, names)
+    outcome = Outcome(module.forward, names, modes)
     before = dict(zip(names, args, strict=True))
+    held = _held(module)
+    versions = [one._version for one in held.values()]
     everything = outcome(args)
+    if changed := [name for (name, one), old in zip(held.items(), versions, strict=True) if one._version != old]:
+        raise Unexecuted(f"it changes {changed[0]} in place, which is no input of the graph: an optimizer does that")
     after = {name: everything[_input(name)] for name in names if _input(name) in everything}
     outcome.changed = frozenset(name for name, one in after.items() if not _same(one, before[name]))
     wanted = {label: one for label, one in everything.items() if label not in {_input(name) for name in names}}
@@ -111,6 +120,12 @@ def _case(module: Any, args: list[Any], samples_wanted: int) -> Case:
         for i, (label, want) in enumerate(wanted.items())
     )
     return Case(args, tuple(results), outcome)
+
+
+def _held(module: Any) -> dict[str, torch.Tensor]:
+    """The tensors that a graph has of its own, but those of inference mode, which count no changes."""
+    named = ((node.target, getattr(module, node.target, None)) for node in module.graph.find_nodes(op="get_attr"))
+    return {name: one for name, one in named if isinstance(one, torch.Tensor) and not one.is_inference()}
 
 
 def _program(outcome: Outcome, args: list[Any]) -> torch.fx.GraphModule:

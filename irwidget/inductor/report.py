@@ -59,7 +59,7 @@ def _named(
 
 
 def _called(answers: Compilation) -> Lines:
-    called = [op for op in answers.captured.ops if op.kind in ("extern", "fallback") and op.kernel != "MultiOutput"]
+    called = answers.captured.called
     yield f"called, not generated ({len(called)}):", None
     for op in called:
         yield f"  {answers.became(op)}", op.places[-1] if op.places else None

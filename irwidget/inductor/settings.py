@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import tempfile
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from irwidget.inductor import private
+from irwidget.toolchain import forked
+
+_trials: dict[tuple[str, str], Mapping[tuple[str, str], bool]] = {}
+"""Compilers and where they are looked for -> instruction set and code -> whether that is built."""
 
 
 def put(folder: str) -> None:
     """No caches but our own, one process, no pools of compilers."""
-    import os
-
-    os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
-    os.environ["TRITON_CACHE_DIR"] = folder
+    _cache_in(folder)
     inductor = private.config(private.INDUCTOR)
-    inductor.force_disable_caches = True
     inductor.compile_threads = 1
     inductor.cpp.vec_isa_ok = True
     private.config(private.DYNAMO).suppress_errors = False
@@ -27,6 +29,41 @@ def put(folder: str) -> None:
     warm(joint, post)
     private.put("joint_lazy_init", lambda *_: None)
     private.put("post_grad_lazy_init", lambda *_: None)
+
+
+def _cache_in(folder: str) -> None:
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
+    os.environ["TRITON_CACHE_DIR"] = folder
+    private.config(private.INDUCTOR).force_disable_caches = True
+
+
+def try_compiler() -> None:
+    """Have the C++ compiler tried for all instructions of the processor: once for a process, as that takes seconds."""
+    if _compiler() not in _trials:
+        _trials[_compiler()] = forked.call(_tried, cuda=False)
+
+
+def _compiler() -> tuple[str, str]:
+    return str(private.config(private.INDUCTOR).cpp.cxx), os.environ.get("PATH", "")
+
+
+def _tried() -> dict[tuple[str, str], bool]:
+    """What comes of each trial. In a copy of the process."""
+    found: dict[tuple[str, str], bool] = {}
+
+    def noted(original: Callable[[Any, str], bool]) -> Callable[[Any, str], bool]:
+        def builds(instructions: Any, code: str) -> bool:
+            found[str(instructions), code] = made = original(instructions, code)
+            return made
+
+        return builds
+
+    private.wrap("isa_builds", noted)
+    private.config(private.INDUCTOR).cpp.vec_isa_ok = True
+    with tempfile.TemporaryDirectory(prefix="irwidget-inductor-") as folder:
+        _cache_in(folder)
+        private.get("instruction_sets")()
+    return found
 
 
 def _without_compiler() -> None:
@@ -47,10 +84,13 @@ def _without_compiler() -> None:
 
         return compiler
 
-    def tried(original: Callable[..., Any]) -> Callable[..., Any]:
-        def builds(*args: Any, **kwargs: Any) -> Any:
+    def tried(original: Callable[[Any, str], bool]) -> Callable[[Any, str], bool]:
+        def builds(instructions: Any, code: str) -> bool:
             private.get("cpp_compiler")()
-            return True if missing[0] else original(*args, **kwargs)
+            if missing[0]:
+                return True
+            known = _trials.get(_compiler(), {}).get((str(instructions), code))
+            return original(instructions, code) if known is None else known
 
         return builds
 

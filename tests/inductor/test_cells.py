@@ -1,6 +1,7 @@
 """Cells that call torch.compile themselves, and training steps."""
 
 import io
+import re
 import subprocess
 import sys
 from contextlib import redirect_stdout
@@ -50,6 +51,35 @@ def test_what_the_cell_compiles_and_calls_is_lowered(shell, run):
     import torch
 
     assert torch.compile is not shell.user_ns["original"]
+
+
+CASTS = """
+g = torch.compile(f)
+with torch.autocast("cpu", torch.bfloat16):
+    g(x, w)
+g(x, w)
+with torch.no_grad():
+    g(x, w)
+"""
+MODES = {
+    CASTS: [("bf16", True), ("f32", True), ("f32", False)],
+    "with torch.no_grad():\n    torch.compile(f)(x, w)": [("f32", False)],
+    "with torch.no_grad():\n    f(x, w)": [("f32", False)],
+}
+
+
+@pytest.mark.parametrize(("code", "made"), MODES.items())
+def test_a_call_is_compiled_under_the_modes_that_it_is_made_under(run, code, made):
+    low = run(
+        "%%lower --to inductor_fx\nimport torch\ndef f(x, w):\n    return x @ w\n"
+        f"x, w = torch.ones(4, 4), torch.ones(4, 4, requires_grad=True)\n{code}"
+    )
+    stages = [stage for stage in low.results["compilation"].captured.stages if stage.name == "post-grad passes"]
+    products = [
+        re.search(r'"(\w+)\[.*aten\.mm', stage.content.text)[1] for stage in stages if stage.direction != "backward"
+    ]
+    trained = {stage.graph for stage in stages if stage.direction}
+    assert [(dtype, graph in trained) for graph, dtype in enumerate(products)] == made
 
 
 @pytest.mark.parametrize(

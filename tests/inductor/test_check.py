@@ -8,7 +8,10 @@ import torch
 
 import irwidget
 from irwidget.errors import UsageError
+from irwidget.frontends import modes
+from irwidget.frontends.cell import Call
 from irwidget.inductor import executing
+from irwidget.inductor.cells import Compiled
 from irwidget.inductor.data import InductorStage, InductorText
 from irwidget.inductor.executing import Graph
 from tests.inductor import programs
@@ -75,6 +78,73 @@ OPEN = {
 def test_a_verdict_on_what_is_hard_to_execute(kind):
     low = irwidget.lower(OPEN[kind], X, to="inductor_fx", check=True)
     assert low.check.state in ("equal", "not checked" if kind == "memory" else ""), low.check
+
+
+@torch._dynamo.disable(recursive=False)
+def under(mode, function, *args):
+    with mode:
+        return function(*args)
+
+
+def scaled_in_place(w, x):
+    return w.add_(x, alpha=-0.1) * x
+
+
+def product(x, w):
+    return x @ w
+
+
+UNDER = {
+    "no gradients": lambda x, w: under(torch.no_grad(), scaled_in_place, w, x.sin()),
+    "autocast": lambda x, w: under(torch.autocast("cpu", torch.bfloat16), product, x.sin(), w),
+}
+
+
+@pytest.mark.parametrize("mode", UNDER)
+def test_a_graph_is_judged_under_the_modes_that_it_is_called_under(mode):
+    low = irwidget.lower(UNDER[mode], X, torch.eye(16)[:12 if mode == "no gradients" else 16].requires_grad_(),
+                         to="inductor_fx", check=True)  # fmt: skip
+    assert low.check.state == "equal", low.check
+
+
+def test_gradients_are_judged_outside_of_the_modes_of_the_first_call():
+    torch.manual_seed(108)
+    x, w = torch.randn(8, 8), torch.randn(8, 8, requires_grad=True)
+    compiled = Compiled(lambda x, w: (x @ w).relu(), calls=[Call((x, w)), Call((x, w), modes=modes.current())])
+    with torch.autocast("cpu", torch.bfloat16):
+        low = irwidget.lower(compiled, x, w, to="inductor_fx", check=True)
+    assert low.trace.facts["graphs"] == 2
+    assert low.check.state == "equal", low.check
+
+
+def test_an_optimizer_changes_what_is_no_input_of_its_graph():
+    weight = torch.ones(3, requires_grad=True)
+    weight.grad = torch.ones(3)
+    low = irwidget.lower(torch.optim.SGD([weight], 0.1).step, to="dynamo_fx", check=True)
+    assert low.check.state == "not checked"
+    assert low.check.reason.endswith("in place, which is no input of the graph: an optimizer does that")
+
+
+LOSES = {
+    "the logarithm of about one": (lambda x: torch.log_softmax(x, -1), (64, 5)),
+    "samples between elements": (
+        lambda x: torch.nn.functional.interpolate(x, scale_factor=1.7, mode="bicubic"), (2, 3, 5, 5)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", LOSES)
+def test_what_is_small_may_lose_a_part_of_something_large(what):
+    function, shape = LOSES[what]
+    x = 6 * torch.randn(shape, generator=torch.Generator().manual_seed(3))
+    low = irwidget.lower(function, x, to="inductor_fx", check=True)
+    assert low.check.state == "equal", low.check
+
+
+def test_what_cannot_be_executed_on_copies_is_said_to_be_that():
+    low = irwidget.lower(lambda x: x.as_strided((2, 2), (1, 2)), torch.ones(9)[3:5], to="inductor_fx", check=True)
+    assert low.check.state == "not checked"
+    assert "the graph fails on copies of its inputs: RuntimeError: setStorage" in low.check.reason
 
 
 def rounded(product):

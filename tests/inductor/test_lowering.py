@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 from itertools import groupby
 
 import pytest
@@ -54,6 +55,27 @@ def test_every_stage_has_its_dumps_in_order(on_gpu):
     assert "dynamo" in on_gpu["dynamo_fx"].dumps[-1].name
     assert on_gpu["inductor_fx"].dumps[-1].name == "post-grad passes"
     assert on_gpu["inductor_loop_ir"].text.startswith("op0: ExternKernelSchedulerNode")
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="takes g++")
+def test_the_compiler_is_tried_once_for_a_process(tmp_path):
+    """Whether it knows the processor's instructions is in the code; that takes it seconds each time."""
+    said, compiler = tmp_path / "called", tmp_path / "compiler"
+    compiler.write_text(f'#!/bin/sh\necho "$*" >> {said}\nexec g++ "$@"\n')
+    compiler.chmod(0o755)
+    with private.config(private.INDUCTOR).patch({"cpp.cxx": (None, str(compiler))}):
+        for _ in range(2):
+            said.write_text("")
+            irwidget.lower(programs.apart, X, to="inductor_cpp")
+    assert not [call for call in said.read_text().splitlines() if ".cpp" in call]
+
+
+def test_what_a_pass_puts_in_the_place_of_a_node_has_its_line():
+    """A number that changes becomes a tensor, by a pass that gives its nodes no line."""
+    low = irwidget.lower(lambda x, p: x * p, X, 0.5, to="inductor_triton", arch="sm_90", again=[(X, 0.25)])
+    kernels = low.results["compilation"].captured.kernels
+    assert len(kernels) == 2
+    assert all(any(kernel.source.places) for kernel in kernels)
 
 
 def test_the_parts_of_pytorch_say_when_they_begin():
@@ -150,8 +172,16 @@ def test_a_graph_break_makes_two_graphs_and_is_told(capfd):
 def test_attention_takes_the_kernel_of_a_gpu():
     half = [torch.randn(1, 2, 16, 32, dtype=torch.float16) for _ in range(3)]
     low = irwidget.lower(programs.attention, *half, to="inductor_triton", arch="sm_90")
-    assert low.text.startswith("# Inductor generates no Triton kernel")
-    assert "_scaled_dot_product_flash_attention" in low.text
+    kernel = "torch.ops.aten._scaled_dot_product_flash_attention.default"
+    assert low.text == f"# Inductor generates no Triton kernel: {kernel} is called instead\n"
+    assert low.trace.facts["kernels called"] == 1
+    remarks = [one.message for one in low.trace.diagnostics if one.severity == "remark"]
+    assert remarks == ["scaled_dot_product_attention is taken to the flash kernel of sm_90"]
+
+
+def test_where_nothing_is_computed_nothing_is_called():
+    low = irwidget.lower(lambda x: x.t(), X, to="inductor_triton", arch="sm_90")
+    assert low.text == "# Inductor generates no Triton kernel, and calls none\n"
 
 
 def test_what_fails_keeps_what_came_before():
