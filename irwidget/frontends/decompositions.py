@@ -116,8 +116,18 @@ def _dequantize_per_channel(
 
 
 def _index_put(x: Any, indices: list[Any], values: Any, accumulate: bool = False) -> Any:
-    """By indices of int64: torch-mlir's list has one type, which is that of the dimensions without an index."""
-    return aten.index_put.default(x, _wide(indices), values, accumulate) if _has_narrow(indices) else NotImplemented
+    """By indices of int64: torch-mlir's list has one type, which is that of the dimensions without an index.
+
+    And of one dimension where they have none, which torch-mlir's passes refuse.
+    """
+    if not (_has_narrow(indices) or _is_one_place(indices)):
+        return NotImplemented
+    if _is_one_place(indices):
+        dims = [dim for dim, one in enumerate(indices) if one is not None]
+        at = dims[0] if dims[-1] - dims[0] < len(dims) else 0  # in front, where they are apart
+        values = values.expand([size for dim, size in enumerate(x.shape) if dim not in dims]).unsqueeze(at)
+        indices = [one if one is None else one.reshape(1) for one in indices]
+    return aten.index_put.default(x, _wide(indices), values, accumulate)
 
 
 def _index(x: Any, indices: list[Any]) -> Any:
@@ -130,12 +140,18 @@ def _wide(indices: list[Any]) -> list[Any]:
 
 
 def _puts_elsewhere(x: Any, indices: Any, *how: Any, **named: Any) -> bool:
-    return _has_narrow(indices) or decompositions_masks.puts(x, indices, *how, **named)
+    return _has_narrow(indices) or _is_one_place(indices) or decompositions_masks.puts(x, indices, *how, **named)
 
 
 def _is_narrow(index: Any) -> bool:
     value = value_of(index)
     return isinstance(value, torch.Tensor) and value.dtype == torch.int32
+
+
+def _is_one_place(indices: list[Any]) -> bool:
+    """Whether the indices are integers of no dimensions."""
+    values = [value_of(one) for one in indices if one is not None]
+    return bool(values) and all(one.dim() == 0 and one.dtype != torch.bool for one in values)
 
 
 def _has_narrow(indices: list[Any]) -> bool:

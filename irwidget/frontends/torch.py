@@ -229,6 +229,11 @@ _HINTS = (
         "lower the kernel, %%lower --to helion_mlir in the cell that calls it",
     ),
     (
+        ("Could not extract specialized integer",),
+        "the value of a tensor is needed as a Python integer, and is not known while the model is traced",
+        "write x[i.reshape(1)] = y where it is an index of no dimensions, or pass the number as an argument",
+    ),
+    (
         ("data-dependent", "GuardOnDataDependent", "Dynamic control flow"),
         "the branch or loop depends on the values of a tensor, which are not known while the model is traced",
         "use torch.where or torch.cond, or compute the condition from shapes or Python values",

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from irwidget.frontends import (
+    decompositions,
     decompositions_bytes,
     decompositions_integers,
     decompositions_masks,
@@ -53,6 +54,32 @@ def test_a_read_where_a_mask_is_true_is_one_of_places(name: str) -> None:
     got = decompositions_masks.index(X, indices)
     masked = how or name == "with an index"
     assert torch.equal(got, aten.index.Tensor(X, indices)) if masked else got is NotImplemented
+
+
+ONE, TWO = torch.tensor(1), torch.tensor(2, dtype=torch.int32)
+PLACES: dict[str, tuple[list[Any], torch.Tensor]] = {
+    "of the first dimension": ([ONE], X[0] + 1),
+    "behind one, of what follows": ([None, TWO], X[0, 0] + 1),
+    "two": ([ONE, TWO], X[0, 0] + 1),
+    "two, apart, of one number": ([ONE, None, TWO], X[1, 1, 1]),
+    "two, apart": ([ONE, None, TWO], X[0, :, 0] + 1),
+    "of all": ([ONE, ONE, TWO], X[0, 0, 0]),
+}
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+@pytest.mark.parametrize("name", PLACES)
+def test_a_write_at_a_place_of_no_dimensions_is_one_of_a_row(name: str, accumulate: bool) -> None:
+    indices, values = PLACES[name]
+    put = aten.index_put.default
+
+    class Written(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> Any:
+            return put(x, indices, values, accumulate)
+
+    chosen = decompositions.of(torch.export.export(Written(), (X,)), "linalg")
+    assert put in chosen.refused
+    assert torch.equal(chosen.table[put](X, indices, values, accumulate), Written()(X))
 
 
 CUBE = torch.arange(3 * 2 * 3 * 4).reshape(3, 2, 3, 4)
