@@ -96,9 +96,8 @@ def cell(model: Any, inputs: tuple[Any, ...], device: str, lines: Lines, *, asse
     watched: CapturedCompilation = low.results["compilation"].captured
     lines.add(watched, low.dumps[-1].content)
     bare = compiled(capture.CaptureRequest(model, inputs, arch=arch, watched=False))
-    calls = sum(op.kind in ("extern", "fallback") for op in watched.ops)
     same = "equal" if bare.outputs == watched.outputs else "DIFFERS"
-    return f"{len(watched.kernels)} + {calls}, {same}"
+    return f"{len(watched.kernels)} + {len(watched.called)}, {same}"
 
 
 def programs(names: list[str], models: bool) -> Iterator[Made]:

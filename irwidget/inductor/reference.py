@@ -18,7 +18,7 @@ from irwidget.checking.allowance import ExpectedResult, result_of
 from irwidget.checking.evaluate import Rounding, Wide
 from irwidget.checking.expected import CLOSER, SAMPLES, resampled
 from irwidget.inductor import private
-from irwidget.private_torch import is_mutable
+from irwidget.private_torch import is_mutable, version
 
 _MUTABLE = ("aten.native_batch_norm", "aten.cudnn_batch_norm")
 """Operations that change an argument and whose schema does not say so."""
@@ -95,9 +95,9 @@ def _case(module: Any, args: list[Any], modes: Modes, samples_wanted: int) -> Ca
     outcome = Outcome(module.forward, names, modes)
     before = dict(zip(names, args, strict=True))
     held = _held(module)
-    versions = [one._version for one in held.values()]
+    versions = [version(one) for one in held.values()]
     everything = outcome(args)
-    if changed := [name for (name, one), old in zip(held.items(), versions, strict=True) if one._version != old]:
+    if changed := [name for (name, one), old in zip(held.items(), versions, strict=True) if version(one) != old]:
         raise Unexecuted(f"it changes {changed[0]} in place, which is no input of the graph: an optimizer does that")
     after = {name: everything[_input(name)] for name in names if _input(name) in everything}
     outcome.changed = frozenset(name for name, one in after.items() if not _same(one, before[name]))

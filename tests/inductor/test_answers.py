@@ -387,8 +387,9 @@ def test_calls_of_what_a_cell_compiles_are_noted_and_run():
     assert (function.name, function.obj.__doc__, function.options) == ("scaled", "Doubles.", {"dynamic": True})
     assert (scaled.__name__, scaled.__doc__) == ("scaled", "Doubles.")
     assert (len(one), named, given[0] is x, none) == (2, {"by": 3}, True, {})
-    assert (module.name, module.obj, module.options, module.calls) == ("Linear", net, {"mode": "default"}, [((x,), {})])
-    assert [(len(args[0]), kwargs) for args, kwargs in function.calls] == [(n, {"by": 3}) for n in range(2, 10)]
+    assert (module.name, module.obj, module.options) == ("Linear", net, {"mode": "default"})
+    assert [(call.args, call.kwargs) for call in module.calls] == [((x,), {})]
+    assert [(len(call.args[0]), call.kwargs) for call in function.calls] == [(n, {"by": 3}) for n in range(2, 10)]
     assert function(torch.ones(1), by=5).tolist() == [5.0]
 
 

@@ -138,7 +138,7 @@ def inputs(case: dict[str, Any]) -> list[TensorSpec]:
 def layout(text: str | None) -> list[Any] | None:
     if text is None:
         return None
-    pattern = r"SpyreTensorLayout\(device_size=(.*?), stride_map =(.*?), device_dtype=DataFormats\.(\w+)\)"
+    pattern = r"SpyreTensorLayout\(device_size=(.*?), stride_map =(.*?), device_dtype=DataFormats\.(\w+)(?:, .*)?\)"
     found = re.fullmatch(pattern, text)
     assert found is not None
     return [json.loads(found[1]), json.loads(found[2]), found[3]]
