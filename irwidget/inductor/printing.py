@@ -34,7 +34,11 @@ def module_path(node: Any) -> str:
     stack: Any = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack")
     if not stack:
         return ""
-    path = str(next(reversed(stack.values()))[0])
+    return _module_path(str(next(reversed(stack.values()))[0]))
+
+
+@functools.cache
+def _module_path(path: str) -> str:
     path = re.sub(r"_modules\['([^']+)'\]", r"\1", path)
     path = re.sub(r"\['([^']+)'\]|\[(\d+)\]", lambda found: f".{found[1] or found[2]}", path)
     return re.sub(r"^L\.(?:self|fn)\b\.?|^L\b\.?|^self\.", "", path).strip(".")
