@@ -20,6 +20,9 @@ _SAID = (
     "'Tensor' object has no attribute 'constant'",
     "We found a fake tensor in the exported program constant's list",
     "attempted to apply meta conversion to view functorch tensor",
+    "appears to not have been used in the graph",
+    "does not require grad",
+    "Autograd not implemented for",
 )
 """What torch.export says of them."""
 _APART: Any = (aten.silu_backward, aten.mish_backward, aten.native_batch_norm)

@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.export.exported_program import (
+    _override_composite_implicit_decomp,  # pyright: ignore[reportPrivateUsage, reportUnknownVariableType]
+)
 from torch.func import functional_call, grad, jvp, vmap
 from torch.nn import functional
 
@@ -87,6 +90,18 @@ def test_a_model_that_takes_gradients_is_lowered_and_left_as_it_was(named: str) 
     assert not any(one.requires_grad for one in inputs)
     assert all(torch.equal(before[name], tensor) for name, tensor in model.state_dict().items())
     assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_it_is_lowered_where_decompositions_were_interrupted() -> None:
+    """Which leaves operators that torch.export takes no gradients of."""
+
+    def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+        return torch.addmm(bias, x, weight.t())
+
+    with _override_composite_implicit_decomp({torch.ops.aten.linear.default: linear}):
+        for compute in (forces, second):
+            low = irwidget.lower(Inside(compute), X, to="torch_mlir", check=True, timeout=60)
+            assert str(low.check).startswith("equal to eager PyTorch")
 
 
 NET, NORM = nn.Linear(4, 3), nn.BatchNorm1d(4)
