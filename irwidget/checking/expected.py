@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from irwidget.checking.allowance import ExpectedResult, Unchecked, result_of
+from irwidget.checking.resampling import opposite, resampled
 from irwidget.frontends import held
 from irwidget.lazy import cached_property
 from irwidget.toolchain import forked
@@ -194,7 +195,7 @@ def _others(
                 break
             positional, named = resampled((args, dict(kwargs)), seed)
             if extra:
-                positional, named = pytree.tree_map(_opposite, (positional, named))
+                positional, named = opposite((positional, named))
             with contextlib.suppress(Exception):
                 case = call(copy.deepcopy(model), positional, named)
                 if not extra or left & case.taken:
@@ -206,50 +207,6 @@ def _others(
         return forked.call(work, seconds=seconds, memory=memory)
     except Exception:
         return ()
-
-
-def resampled(values: Any, seed: int) -> Any:
-    """Inputs like these: integers between the least and the greatest, floats and booleans drawn from theirs.
-
-    With an odd seed floats lie between two of theirs. What may be an order of its own (a sorted vector of boundaries
-    or offsets) stays.
-    """
-    import torch
-
-    from irwidget.private_torch import pytree
-
-    random = torch.Generator().manual_seed(seed)
-
-    def sample(leaf: Any) -> Any:
-        if not isinstance(leaf, torch.Tensor) or leaf.numel() < 2 or _is_sorted(leaf):
-            return leaf
-        flat = leaf.detach().cpu().reshape(-1)
-        if leaf.is_floating_point() or leaf.is_complex() or leaf.dtype == torch.bool:
-            one, other = (flat[torch.randint(0, flat.numel(), flat.shape, generator=random)] for _ in range(2))
-            between = seed % 2 and leaf.is_floating_point() and bool(flat.isfinite().all())
-            part = torch.rand(flat.shape, generator=random).to(leaf.dtype)
-            flat = one * part + other * (1 - part) if between else one
-        elif int(flat.max()) - int(flat.min()) < 2**31:
-            spread = torch.randint(0, int(flat.max()) - int(flat.min()) + 1, flat.shape, generator=random)
-            flat = (flat.min().to(torch.int64) + spread).to(leaf.dtype)
-        return flat.reshape(leaf.shape).to(leaf.device)
-
-    return pytree.tree_map(sample, values)
-
-
-def _opposite(leaf: Any) -> Any:
-    """Floats of the other sign and the other truth; integers may be indices, and stay."""
-    import torch
-
-    if not isinstance(leaf, torch.Tensor):
-        return leaf
-    if leaf.dtype == torch.bool:
-        return ~leaf
-    return -leaf if leaf.is_floating_point() or leaf.is_complex() else leaf
-
-
-def _is_sorted(tensor: Any) -> bool:
-    return tensor.dim() == 1 and not tensor.is_complex() and bool((tensor[1:] >= tensor[:-1]).all())
 
 
 def _refuse(program: ExportedCopy, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:

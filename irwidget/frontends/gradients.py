@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from irwidget.frontends import held
 from irwidget.private_torch import TorchDispatchMode, get_decompositions, make_fx, pytree, written_arguments
 
 if TYPE_CHECKING:
@@ -14,25 +14,9 @@ if TYPE_CHECKING:
     from torch.fx import GraphModule
 
 aten = torch.ops.aten
-_SAID = (
-    "Cannot access data pointer of Tensor that doesn't have storage",
-    "Cannot access storage of TensorWrapper",
-    "'Tensor' object has no attribute 'constant'",
-    "We found a fake tensor in the exported program constant's list",
-    "attempted to apply meta conversion to view functorch tensor",
-    "appears to not have been used in the graph",
-    "does not require grad",
-    "Autograd not implemented for",
-)
-"""What torch.export says of them."""
 _APART: Any = (aten.silu_backward, aten.mish_backward, aten.native_batch_norm)
 """Taken apart at once: the first two stay whatever torch.export's table says, the last writes without saying so."""
 _KEPT = (aten.silu_backward.default, aten.mish_backward.default)
-
-
-def are_in(error: Exception) -> bool:
-    """Whether torch.export has failed since there are gradients in the program."""
-    return any(said in str(error) for said in _SAID)
 
 
 def are_left(exported: ExportedProgram) -> bool:
@@ -40,18 +24,23 @@ def are_left(exported: ExportedProgram) -> bool:
     return any(node.target in _KEPT for node in exported.graph.nodes)
 
 
-def program(model: Any, args: tuple[Any, ...]) -> ExportedProgram:
+def program(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ExportedProgram:
     """The exported program of a model that takes gradients: it is run once with its inputs, and left as it was.
 
-    Raises what PyTorch raises.
+    The program takes all of them by position. Raises what PyTorch raises.
     """
-    forward = getattr(model, "forward", model)
+    call, count = getattr(model, "forward", model), len(args)
+    args = (*args, *kwargs.values())
+
+    def forward(*given: Any) -> Any:
+        return call(*given[:count], **dict(zip(kwargs, given[count:], strict=True)))
+
     own = pytree.tree_map_only(torch.Tensor, lambda x: x.detach().requires_grad_(x.requires_grad), args)
     written = _Written()
     try:
-        with torch.random.fork_rng(devices=[]), held.as_it_was(model), written:
+        with torch.random.fork_rng(devices=[]), written:
             table: Any = get_decompositions(_APART)
-            traced = make_fx(lambda *given: forward(*given), decomposition_table=table, record_stack_traces=True)(*own)
+            traced = make_fx(forward, decomposition_table=table, record_stack_traces=True)(*own)
     finally:
         written.put_back()
     return torch.export.export(_named(traced, model), args, strict=False)

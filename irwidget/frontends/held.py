@@ -4,59 +4,76 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import sys
 import types
 from collections.abc import Generator, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from irwidget.toolchain.locations import is_user_file
+
+if TYPE_CHECKING:
+    import torch
 
 _MANY = 10_000
 """Elements of a container that is not looked into: data."""
 
 
 @contextlib.contextmanager
-def as_it_was(model: Any) -> Generator[None]:
+def as_it_was(model: Any, *, buffers: bool = False) -> Generator[None]:
     """Put back what tracing a model or a function leaves behind in what it leads to: trained state, and counters.
 
-    torch.export runs operators on tensors of one element, as of batch norm's, that are not the model's own.
+    torch.export runs operators on tensors of one element, as of batch norm's, that are not the model's own; what runs
+    the whole model changes its `buffers`.
     """
-    torch: Any = sys.modules["torch"]
-    tensors, optimizers = _trained(model, torch)
-    counters = [(one, one.detach().clone()) for one in tensors if one.numel() == 1 and one.layout == torch.strided]
+    import torch
+
+    tensors, optimizers, modules = _reached(model)
+    changed = [one for one in tensors if one.numel() == 1 and one.layout == torch.strided]
+    if buffers:
+        changed += [one for module in modules for one in module.buffers(recurse=False)]
+    kept = [(one, one.detach().clone()) for one in changed]
     try:
         with _untrained(tensors, optimizers):
             yield
     finally:
-        for tensor, before in counters:
-            if not torch.equal(tensor, before):
-                tensor.detach().copy_(before)
+        for one, before in kept:
+            if not torch.equal(one, before):  # batch norm changes its means without a new version
+                one.detach().copy_(before)
 
 
 def untrained(model: Any) -> contextlib.AbstractContextManager[None]:
     """Put back the gradients and the optimizers' states that `backward()` and `step()` leave behind."""
-    return _untrained(*_trained(model, sys.modules["torch"]))
+    return _untrained(*_reached(model)[:2])
 
 
 @contextlib.contextmanager
-def _untrained(tensors: Iterable[Any], optimizers: Iterable[Any]) -> Generator[None]:
+def _untrained(tensors: Iterable[torch.Tensor], optimizers: Iterable[Any]) -> Generator[None]:
     gradients = [(tensor, tensor.grad) for tensor in tensors if tensor.is_leaf]
-    states = [(one, {key: dict(state) for key, state in one.state.items()}) for one in optimizers]
+    states = [(one, dict(one.state)) for one in optimizers]
     try:
+        for tensor, gradient in gradients:  # both are added to in place
+            tensor.grad = None if gradient is None else gradient.clone()
+        for one, state in states:
+            one.state.update({key: _copied(of) for key, of in state.items()})
         yield
     finally:
         for tensor, gradient in gradients:
-            if tensor.grad is not gradient:
-                tensor.grad = gradient
+            tensor.grad = gradient
         for one, state in states:
             one.state.clear()
             one.state.update(state)
 
 
-def _trained(model: Any, torch: Any) -> tuple[list[Any], list[Any]]:
-    """The tensors and the optimizers among what a model, or a function of the user's, leads to."""
-    tensors: dict[int, Any] = {}
+def _copied(state: dict[str, Any]) -> dict[str, Any]:
+    return {name: value.clone() if hasattr(value, "clone") else value for name, value in state.items()}
+
+
+def _reached(model: Any) -> tuple[list[torch.Tensor], list[Any], list[torch.nn.Module]]:
+    """The tensors, the optimizers and the modules among what a model, or a function of the user's, leads to."""
+    import torch
+
+    tensors: list[torch.Tensor] = []
     optimizers: list[Any] = []
+    modules: list[torch.nn.Module] = []
     left, seen = [model], set[int]()
     while left:
         one = left.pop()
@@ -64,25 +81,28 @@ def _trained(model: Any, torch: Any) -> tuple[list[Any], list[Any]]:
             continue
         seen.add(id(one))
         if isinstance(one, torch.Tensor):
-            tensors[id(one)] = one
+            tensors.append(one)
         elif isinstance(one, torch.nn.Module):
+            modules.append(one)
             left.extend((*vars(one).values(), getattr(type(one), "forward", None)))
         elif isinstance(one, torch.optim.Optimizer):
             optimizers.append(one)
             left.extend(parameter for group in one.param_groups for parameter in group["params"])
         else:
             left.extend(_within(one))
-    return [*tensors.values()], optimizers
+    return tensors, optimizers, modules
 
 
 def _within(value: Any) -> Iterable[Any]:
-    """What a function's code names, and what is in a container, a method or a partial function."""
+    """What a function's code names, and what is in a container, or in what can be called."""
     if isinstance(value, types.FunctionType) and is_user_file(value.__code__.co_filename):
         cells = [cell.cell_contents for cell in value.__closure__ or () if _is_full(cell)]
         names = set(_names(value.__code__)) & value.__globals__.keys()
         return [*cells, *(value.__globals__[name] for name in names), *(value.__defaults__ or ())]
     if isinstance(value, types.MethodType):
         return value.__self__, value.__func__, *getattr(value.__self__, "__dict__", {}).values()
+    if isinstance(called := vars(type(value)).get("__call__"), types.FunctionType):
+        return called, *getattr(value, "__dict__", {}).values()
     if isinstance(value, functools.partial):
         return value.func, *value.args, *value.keywords.values()
     if isinstance(value, dict | list | tuple) and len(value) < _MANY:

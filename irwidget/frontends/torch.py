@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from torch.export import ExportedProgram
     from torch.fx import Node
 
+_Inputs = tuple[tuple[Any, ...], Mapping[str, Any]]
+"""By position and by name."""
+
 
 def is_model(obj: object) -> bool:
     """Whether `lower` takes this object for a PyTorch model: a module, an exported program or a function."""
@@ -74,7 +77,7 @@ def export(
             if not found:
                 if not in_parts:
                     heard(program)
-                program = _decomposed(program, model, args, bool(kwargs or dynamic_shapes), more or {})
+                program = _decomposed(program, model, (args, kwargs or {}), bool(dynamic_shapes), more or {})
                 if from_the_front:
                     from irwidget.frontends import indices
 
@@ -88,9 +91,9 @@ def export(
 
 
 def _decomposed(
-    program: ExportedProgram, model: Any, args: tuple[Any, ...], open_: bool, more: Mapping[Any, Callable[..., Any]]
+    program: ExportedProgram, model: Any, inputs: _Inputs, open_: bool, more: Mapping[Any, Callable[..., Any]]
 ) -> ExportedProgram:
-    """The program in the operators that torch-mlir imports; `open_` says that it has keywords or dynamic shapes."""
+    """The program in the operators that torch-mlir imports; `open_` says that it has dynamic shapes."""
     import torch
 
     from irwidget.frontends import gradients
@@ -102,9 +105,9 @@ def _decomposed(
         if alone or not gradients.are_left(decomposed):
             return decomposed
     except Exception as error:
-        if alone or not gradients.are_in(error):
+        if alone or not _may_take_gradients(error):
             raise
-    return gradients.program(model, args).run_decompositions(table)
+    return gradients.program(model, *inputs).run_decompositions(table)
 
 
 def traced(
@@ -139,13 +142,30 @@ def _traced(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_s
     module = model if isinstance(model, torch.nn.Module) else _function_module(model)
     args, kwargs = _told_apart(args, kwargs)
     try:
-        with held.as_it_was(model):
+        with held.as_it_was(model):  # before anything else is tried
             return torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=False)
     except Exception as error:
-        transformed = gradients.are_in(error) or "_functorch" in getattr(model, "__code__", _no_code).co_filename
-        if not transformed or dynamic_shapes or kwargs:
+        transformed = _may_take_gradients(error) or "_functorch" in getattr(model, "__code__", _no_code).co_filename
+        if not transformed or dynamic_shapes:
             raise
-        return gradients.program(model, args)
+        return gradients.program(model, args, kwargs)
+
+
+def _may_take_gradients(error: Exception) -> bool:
+    """Whether it is what torch.export says of a model with gradients in it, of autograd's or of torch.func's."""
+    return any(said in str(error) for said in (*_OF_GRADIENTS, *_PERHAPS_OF_GRADIENTS))
+
+
+_OF_GRADIENTS = (
+    "Cannot access data pointer of Tensor that doesn't have storage",
+    "Cannot access storage of TensorWrapper",
+    "'Tensor' object has no attribute 'constant'",
+    "We found a fake tensor in the exported program constant's list",
+    "attempted to apply meta conversion to view functorch tensor",
+    "Autograd not implemented for",
+)
+_PERHAPS_OF_GRADIENTS = ("appears to not have been used in the graph", "does not require grad")
+"""What PyTorch says of gradients that there are none of, too."""
 
 
 def _told_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -231,7 +251,7 @@ _HINTS = (
     (
         ("Could not extract specialized integer",),
         "the value of a tensor is needed as a Python integer, and is not known while the model is traced",
-        "write x[i.reshape(1)] = y where it is an index of no dimensions, or pass the number as an argument",
+        "use i.reshape(1) where it is an index of no dimensions, or pass the number as an argument",
     ),
     (
         ("data-dependent", "GuardOnDataDependent", "Dynamic control flow"),
@@ -260,9 +280,9 @@ _HINTS = (
         "return the gradients, torch.autograd.grad(loss, parameters), or lower the step with --to aot_joint",
     ),
     (
-        ("Cannot access data pointer of Tensor that doesn't have storage", "_view_func_unsafe"),
+        (*_OF_GRADIENTS, "_view_func_unsafe"),
         "a gradient within the model, as of torch.func.grad, cannot be traced",
-        "leave out dynamic shapes and keywords, or lower the gradient as a function of its own, torch.func.grad(loss)",
+        "leave out dynamic shapes, or lower the gradient as a function of its own, torch.func.grad(loss)",
     ),
     (
         ("FunctionalTensor on its own",),

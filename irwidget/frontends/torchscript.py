@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import inspect
 import re
 import time
 import warnings
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from irwidget.errors import IRWidgetError, UsageError
+from irwidget.frontends import held
 from irwidget.frontends import torch as frontend
 from irwidget.frontends.base import Begun, Given, Made, go_on
 from irwidget.frontends.pytorch import Model, PyTorch
@@ -49,8 +49,7 @@ def lower(model: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], name: 
     started = time.perf_counter()
     model = frontend.uncompiled(model)
     given = _apart(model, inputs, kwargs)
-    safe = _buffers_restored(model) if given[0] is model else contextlib.nullcontext()
-    around = warnings.catch_warnings(), torch.random.fork_rng(devices=[]), safe
+    around = warnings.catch_warnings(), torch.random.fork_rng(devices=[]), held.as_it_was(model, buffers=True)
     try:
         # Under no_grad a fused attention op would hide the layers; torch calls tracing deprecated on every use.
         with tracing("torch.jit.trace", model, *around):
@@ -100,43 +99,10 @@ def _apart(model: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tu
     def copied(value: Any) -> Any:
         try:
             return copy.deepcopy(value, memo)
-        except Exception:  # a lock, an open file, a tensor with a history: _buffers_restored does what it can
+        except Exception:  # a lock, an open file, a tensor with a history: buffers are put back
             return value
 
     return copied(model), tuple(map(copied, inputs)), {name: copied(value) for name, value in kwargs.items()}
-
-
-@contextlib.contextmanager
-def _buffers_restored(model: Any) -> Generator[None]:
-    """Put back what the tracer changes in modules that cannot be copied: those that a function uses, for example."""
-    import torch
-
-    buffers = {id(one): one for module in _modules(model) for one in module.buffers()}
-    kept = [(one, one.detach().clone()) for one in buffers.values()]
-    try:
-        yield
-    finally:
-        with torch.no_grad():
-            for one, before in kept:
-                if not torch.equal(one, before):  # batch norm changes its means without a new version
-                    one.copy_(before)
-
-
-def _modules(model: Any) -> Iterator[Any]:
-    """The module, or those that a function finds in its closure, in its globals, or as its self."""
-    import torch
-
-    if isinstance(model, torch.nn.Module):
-        yield model
-        return
-    function: Any = inspect.unwrap(getattr(model, "__func__", model))
-    named: Mapping[str, Any] = {}
-    with contextlib.suppress(TypeError, ValueError):
-        found = inspect.getclosurevars(function)
-        named = {**found.globals, **found.nonlocals}
-    for value in (getattr(model, "__self__", None), *named.values()):
-        if isinstance(value, torch.nn.Module):
-            yield value
 
 
 def _positional(model: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, tuple[Any, ...]]:

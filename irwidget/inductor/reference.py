@@ -16,7 +16,8 @@ import torch
 from irwidget.checking import unsettled
 from irwidget.checking.allowance import ExpectedResult, result_of
 from irwidget.checking.evaluate import Rounding, Wide
-from irwidget.checking.expected import CLOSER, SAMPLES, resampled
+from irwidget.checking.expected import CLOSER, SAMPLES
+from irwidget.checking.resampling import resampled
 from irwidget.inductor import private
 from irwidget.private_torch import is_mutable, version
 

@@ -76,6 +76,18 @@ class LoopBuilder:
     def next(self) -> str:
         return f"buf{len(self.ops)}"
 
+    @staticmethod
+    def source_of_copy(value: Node) -> Node:
+        """What `copy_` writes: of a copy into the input its source, where that lies in the order of its dims."""
+        while packet(value) == "copied" or custom(value).get("in_place"):
+            source = node_of(value.args[0])
+            given, made = source.meta["val"], value.meta["val"]
+            steps = [s for n, s in zip(given.shape, given.stride(), strict=True) if n > 1 and s]
+            if given.dtype != made.dtype or steps != sorted(steps, reverse=True):
+                break
+            value = source
+        return value
+
     def operand(self, node: Node) -> TensorValue:
         value = node.meta["val"]
         if not value.numel():

@@ -24,18 +24,6 @@ from irwidget.spyre.opfuncs import FALLBACKS, POINTWISE, REDUCTIONS
 from irwidget.spyre.tensorspec import Input
 
 
-def _source(value: Node) -> Node:
-    """What `copy_` writes: of a copy into the input its source, where that lies in the order of its dims."""
-    while packet(value) == "copied" or custom(value).get("in_place"):
-        source = node_of(value.args[0])
-        given, made = source.meta["val"], value.meta["val"]
-        steps = [s for n, s in zip(given.shape, given.stride(), strict=True) if n > 1 and s]
-        if given.dtype != made.dtype or steps != sorted(steps, reverse=True):
-            break
-        value = source
-    return value
-
-
 def lower_graph(
     module: GraphModule,
     inputs: Sequence[Input],
@@ -86,7 +74,7 @@ class _Lowering(LoopBuilder):
 
     def _write_back(self, mutated: Sequence[str], values: Sequence[Node]) -> None:
         """Copy the new values of inputs into them, after everything else; what another holds is copied out first."""
-        operands = [self.operand(_source(value)) for value in values]
+        operands = [self.operand(self.source_of_copy(value)) for value in values]
         for i, (name, operand) in enumerate(zip(mutated, operands, strict=True)):
             if operand.view.buffer in mutated and operand.view.buffer != name:
                 operands[i] = self.copied(operand)

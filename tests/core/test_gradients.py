@@ -92,6 +92,16 @@ def test_a_model_that_takes_gradients_is_lowered_and_left_as_it_was(named: str) 
     assert all(parameter.grad is None for parameter in model.parameters())
 
 
+class Named(Inside):
+    def forward(self, *, y: torch.Tensor, x: torch.Tensor) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return stepped(self, x, y)
+
+
+def test_inputs_may_have_names() -> None:
+    low = irwidget.lower(Named(stepped), kwargs={"x": X, "y": Y}, to="torch_mlir", check=True, timeout=60)
+    assert str(low.check).startswith("equal to eager PyTorch")
+
+
 def test_it_is_lowered_where_decompositions_were_interrupted() -> None:
     """Which leaves operators that torch.export takes no gradients of."""
 

@@ -1,0 +1,54 @@
+"""Other inputs of the kind that a model was given, to compare it with eager PyTorch on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def resampled(values: Any, seed: int) -> Any:
+    """Inputs like these: integers between the least and the greatest, floats and booleans drawn from theirs.
+
+    With an odd seed floats lie between two of theirs. What may be an order of its own (a sorted vector of boundaries
+    or offsets) stays.
+    """
+    import torch
+
+    from irwidget.private_torch import pytree
+
+    random = torch.Generator().manual_seed(seed)
+
+    def sample(leaf: Any) -> Any:
+        if not isinstance(leaf, torch.Tensor) or leaf.numel() < 2 or _is_sorted(leaf):
+            return leaf
+        flat = leaf.detach().cpu().reshape(-1)
+        if leaf.is_floating_point() or leaf.is_complex() or leaf.dtype == torch.bool:
+            one, other = (flat[torch.randint(0, flat.numel(), flat.shape, generator=random)] for _ in range(2))
+            between = seed % 2 and leaf.is_floating_point() and bool(flat.isfinite().all())
+            part = torch.rand(flat.shape, generator=random).to(leaf.dtype)
+            flat = one * part + other * (1 - part) if between else one
+        elif int(flat.max()) - int(flat.min()) < 2**31:
+            spread = torch.randint(0, int(flat.max()) - int(flat.min()) + 1, flat.shape, generator=random)
+            flat = (flat.min().to(torch.int64) + spread).to(leaf.dtype)
+        return flat.reshape(leaf.shape).to(leaf.device)
+
+    return pytree.tree_map(sample, values)
+
+
+def opposite(values: Any) -> Any:
+    """Floats of the other sign and the other truth; integers may be indices, and stay."""
+    import torch
+
+    from irwidget.private_torch import pytree
+
+    def turned(leaf: Any) -> Any:
+        if not isinstance(leaf, torch.Tensor):
+            return leaf
+        if leaf.dtype == torch.bool:
+            return ~leaf
+        return -leaf if leaf.is_floating_point() or leaf.is_complex() else leaf
+
+    return pytree.tree_map(turned, values)
+
+
+def _is_sorted(tensor: Any) -> bool:
+    return tensor.dim() == 1 and not tensor.is_complex() and bool((tensor[1:] >= tensor[:-1]).all())
