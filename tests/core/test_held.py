@@ -45,9 +45,17 @@ def by_default(x: torch.Tensor, net: nn.Module = NET) -> Any:
 
 
 @pytest.mark.parametrize("model", [
-    NET, of_globals, Called(NET), Called(NET).method, Module(), of_a_closure(NET), by_default,
-    functools.partial(by_default, net=NET), of_a_closure(Called(NET)), [{"nets": (NET,)}],
-], ids=str)  # fmt: skip
+    pytest.param(NET, id="a module"),
+    pytest.param(of_globals, id="globals of a function within"),
+    pytest.param(Called(NET), id="an object that is called"),
+    pytest.param(Called(NET).method, id="a method"),
+    pytest.param(Module(), id="globals of a module's forward"),
+    pytest.param(of_a_closure(NET), id="a closure within a closure"),
+    pytest.param(of_a_closure(Called(NET)), id="an object in a closure"),
+    pytest.param(by_default, id="a default"),
+    pytest.param(functools.partial(by_default, net=NET), id="a partial function"),
+    pytest.param([{"nets": (NET,)}], id="containers"),
+])  # fmt: skip
 @pytest.mark.parametrize("of", [None, 5.0])
 def test_gradients_are_put_back_wherever_a_parameter_is(model: Any, of: float | None) -> None:
     NET.weight.grad = before = None if of is None else torch.full((1, 2), of)
