@@ -286,6 +286,31 @@ def tensor_parameters(operator: Any) -> tuple[bool, ...]:
     return tuple(str(parameter.type) == "Tensor" for parameter in operator._schema.arguments)
 
 
+def kernels() -> list[tuple[Any, dict[Any, Any], Any]]:
+    """PyTorch's composite operators, each with its kernels of Python and its rule for fake tensors.
+
+    `ExportedProgram.run_decompositions` writes to them; none are given before torch.export is imported.
+    """
+    utils, rules = sys.modules.get("torch._export.utils"), sys.modules.get("torch._subclasses.fake_impls")
+    operators = getattr(utils, "_collect_all_valid_cia_ops_for_aten_namespace", None)
+    known: dict[Any, Any] | None = getattr(rules, "op_implementations_dict", None)
+    if operators is None or known is None:
+        return []  # another thread may be importing it
+    return [(operator, dict(operator.py_kernels), known.get(operator)) for operator in operators()]
+
+
+def put_back_kernels(before: list[tuple[Any, dict[Any, Any], Any]]) -> None:
+    """Give operators the kernels and rules that `kernels` gave."""
+    for operator, those, rule in before:
+        if operator.py_kernels == those:
+            continue
+        operator.py_kernels.clear()
+        operator.py_kernels.update(those)
+        operator._dispatch_cache.clear()
+        if rule is None:
+            sys.modules["torch._subclasses.fake_impls"].op_implementations_dict.pop(operator, None)
+
+
 def mode_depths() -> tuple[int, int]:
     """How many modes there are that see every operation (fake tensors, tracing): of dispatch, of functions."""
     native: Any = sys.modules.get("torch._C")

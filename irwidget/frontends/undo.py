@@ -1,8 +1,8 @@
 """Leave torch and the user's model as they were, however an export ended.
 
-torch.export puts fake tensors in the place of a model's parameters, and settings in the place of others, while it
-runs. It puts all back as it ends, but an exception that comes from outside, Ctrl-C or the end of a time limit, can
-fall between a change and the note that it has to be undone.
+torch.export puts fake tensors in the place of a model's parameters, and settings and kernels of operators in the place
+of others, while it runs. It puts all back as it ends, but an exception that comes from outside, Ctrl-C or the end of a
+time limit, can fall between a change and the note that it has to be undone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,15 @@ from typing import Any
 from irwidget.errors import IRWidgetError
 from irwidget.frontends import held
 from irwidget.frontends.turns import alone
-from irwidget.private_torch import CONFIGS, mode_depths, pop_modes, tensor_places, traced_as_written
+from irwidget.private_torch import (
+    CONFIGS,
+    kernels,
+    mode_depths,
+    pop_modes,
+    put_back_kernels,
+    tensor_places,
+    traced_as_written,
+)
 from irwidget.toolchain import budget
 
 
@@ -46,11 +54,12 @@ def _undone(model: Any) -> Generator[None]:
 
     An interrupt that torch has made another error of, by hitting its tidying up, is an interrupt again.
     """
-    tensors, settings, modes = _tensors_of(model), _settings(), mode_depths()
+    tensors, settings, modes, operators = _tensors_of(model), _settings(), mode_depths(), kernels()
     try:
         yield
     except BaseException as error:
         pop_modes(modes)
+        put_back_kernels(operators)
         for config, before in settings:
             _reset(config, before)
         for place, before in tensors:

@@ -13,11 +13,12 @@ from contextlib import contextmanager
 import pytest
 import torch
 from torch import nn
+from torch.export import exported_program
 
 import irwidget
 from irwidget import registry
 from irwidget.frontends import undo
-from irwidget.private_torch import FakeTensorMode, mode_depths
+from irwidget.private_torch import FakeTensorMode, kernels, mode_depths
 from irwidget.toolchain import budget, forked
 from tests.core.test_lower import ctrl_c  # noqa: F401
 from tests.soak.first_cells import strike
@@ -230,6 +231,26 @@ def test_what_puts_torch_back_is_not_ended_itself(to):
         return mode_depths()
 
     assert forked.call(work) == (0, 0)
+
+
+def test_operators_have_their_kernels_again_where_decompositions_were_interrupted(monkeypatch):
+    """torch.export notes what it has to put back after it has changed all."""
+    irwidget.lower(nn.Linear(2, 2), torch.ones(1, 2), to="tosa_mlir")
+    before, changed, real = kernels(), [], exported_program._get_decomp_for_cia
+
+    def interrupted(operator):
+        changed.append(operator)
+        if len(changed) == 50:
+            assert kernels() != before
+            raise KeyboardInterrupt
+        return real(operator)
+
+    monkeypatch.setattr(exported_program, "_get_decomp_for_cia", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        irwidget.lower(nn.Linear(2, 2), torch.ones(1, 2), to="tosa_mlir")
+    assert len(changed) == 50
+    assert kernels() == before
+    assert all("not_implemented" not in repr(operator._dispatch_cache) for operator in changed)
 
 
 def test_python_that_takes_too_long_is_ended_on_other_threads():
