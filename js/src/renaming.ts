@@ -144,10 +144,10 @@ export function followed(
   const [left, right] = [new Uint8Array(old.length), new Uint8Array(fresh.length)];
   const renaming = new Renaming();
   let [i, j] = [0, 0];
-  for (const { a0, a1, b0, b1 } of [...found, { a0: old.length, a1: old.length, b0: fresh.length, b1: fresh.length }]) {
+  for (const { a0, a1, b1 } of [...found, { a0: old.length, a1: old.length, b0: fresh.length, b1: fresh.length }]) {
     for (; i < a0; i++, j++) if (!renaming.take(line(old[i]!), line(fresh[j]!))) left[i] = right[j] = 1;
     for (; i < a1; i++) (renaming.take(line(old[i]!), null), (left[i] = 1));
-    for (j = b0; j < b1; j++) (renaming.take(null, line(fresh[j]!)), (right[j] = 1));
+    for (; j < b1; j++) (renaming.take(null, line(fresh[j]!)), (right[j] = 1));
   }
   return { left, right };
 }
