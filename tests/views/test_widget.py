@@ -38,14 +38,14 @@ class Late:
         )
 
     def _load(self, text: str) -> Content:
-        assert self.arrived.wait(10)
+        assert self.arrived.wait(60)
         return Content(text)
 
 
 def wait_for(widget: views.PassDiff, condition) -> None:
     done = threading.Event()
     widget.observe(lambda _: done.set() if condition() else None, "data")
-    assert condition() or done.wait(10)
+    assert condition() or done.wait(60)
 
 
 def ready(widget: views.PassDiff) -> list[bool]:
@@ -128,7 +128,7 @@ def test_dumps_that_never_come_say_why_and_leave_the_others():
     gone = threading.Event()
 
     def load() -> Content:
-        assert gone.wait(10)
+        assert gone.wait(60)
         raise ToolError("the worker has died", tool="worker")
 
     lost = late_dump("cse", load)
@@ -204,7 +204,7 @@ def test_a_bundle_follows_its_file_while_the_browser_side_is_developed(monkeypat
     made.observe(lambda _: changed.set(), "version")
     assert not changed.wait(0.2)
     (tmp_path / "viewer.js").write_text("export const render = 2;")
-    assert changed.wait(10)
+    assert changed.wait(60)
     assert gzip.decompress(made.code) == b"export const render = 2;"
     assert made.version != first
     made.close()
@@ -348,7 +348,7 @@ def test_what_is_on_the_screen_is_sent_before_the_rest():
     events = {name: threading.Event() for name in "abcd"}
     dumps = tuple(
         late_dump(
-            f"p{i}", lambda name=name: Content(f"{name}\n") if events[name].wait(10) else None, events[name].is_set
+            f"p{i}", lambda name=name: Content(f"{name}\n") if events[name].wait(60) else None, events[name].is_set
         )
         for i, name in enumerate("abcd")
     )
