@@ -64,13 +64,14 @@ TAKES: dict[Any, Callable[..., bool]] = dict.fromkeys(TABLE, _takes)
 
 def traceable(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
     """Those of PyTorch's decompositions that raise for an index without dimensions, of a row where it is one."""
+    plain_add, plain_take = table[aten.index_add.default], table[aten.take.default]
 
     def add(x: Any, dim: int, index: Any, *given: Any, **how: Any) -> Any:
         if x.dim() and not index.dim():
             return aten.index_add.default(x, dim, index.reshape(1), *given, **how)
-        return table[aten.index_add.default](x, dim, index, *given, **how)
+        return plain_add(x, dim, index, *given, **how)
 
     def take(x: Any, index: Any) -> Any:
-        return table[aten.take.default](x, _row(index)).reshape(index.shape)
+        return plain_take(x, _row(index)).reshape(index.shape)
 
     return {aten.index_add.default: add, aten.take.default: take}

@@ -37,7 +37,10 @@ def from_the_front(program: ExportedProgram) -> None:
         index, extent = indices[at], source.meta["val"].shape[at]
         with program.graph.inserting_before(node):
             behind = _call(node, aten.lt.Scalar, index, 0)
-            counted = _call(node, aten.add.Tensor, index, extent)
+            if isinstance(extent, int):
+                counted = _call(node, aten.add.Tensor, index, extent)
+            else:
+                counted = _call(node, aten.add.Scalar, index, _call(node, aten.sym_size.int, source, at))
             found = _call(node, aten.where.self, behind, counted, index)
         node.args = (source, [found if i == at else one for i, one in enumerate(indices)], *node.args[2:])
     program.graph_module.recompile()
@@ -83,11 +86,10 @@ def _negative(program: ExportedProgram, operators: Collection[Any]) -> Iterator[
             continue
         flat = node.target == aten.put.default  # which is one of these once it is taken apart
         for at, index in enumerate([node.args[1]] if flat else node.args[1]):
-            extent = () if flat else node.args[0].meta["val"].shape[at : at + 1]
             if index is None or _dtype(index) not in (torch.int64, torch.int32):
                 continue
             value = values.of(index)
-            if value is not None and all(isinstance(one, int) for one in extent) and bool((value < 0).any()):
+            if value is not None and bool((value < 0).any()):
                 yield node, at
 
 

@@ -144,10 +144,10 @@ def _traced(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_s
         with held.as_it_was(model):  # before anything else is tried
             return torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=False)
     except Exception as error:
-        if _NEEDS_NUMBER in str(error):
-            from irwidget.frontends import assigned
+        if any(said in str(error) for said in _OTHERWISE):
+            from irwidget.frontends import otherwise
 
-            with held.as_it_was(model), assigned.ByRows():
+            with held.as_it_was(model), otherwise.Otherwise():
                 return torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=False)
         transformed = _may_take_gradients(error) or "_functorch" in getattr(model, "__code__", _no_code).co_filename
         if not transformed or dynamic_shapes:
@@ -161,6 +161,8 @@ def _may_take_gradients(error: Exception) -> bool:
 
 
 _NEEDS_NUMBER = "Could not extract specialized integer"
+_OTHERWISE = (_NEEDS_NUMBER, "aten.equal.default")
+"""What torch.export says of what `frontends/otherwise.py` has another way for."""
 _OF_GRADIENTS = (
     "Cannot access data pointer of Tensor that doesn't have storage",
     "Cannot access storage of TensorWrapper",
@@ -259,10 +261,14 @@ _HINTS = (
         "pass the number as an argument, or use i.reshape(1) where it is an index of no dimensions",
     ),
     (
+        ("< 0 (unhinted",),
+        "the value of a tensor is compared with zero, as an index is, and is not known while the model is traced",
+        "write y[i] = y[i] + v for y[i] += v at an index of no dimensions; of a branch, use torch.where or torch.cond",
+    ),
+    (
         ("data-dependent", "GuardOnDataDependent", "Dynamic control flow"),
         "the branch or loop depends on the values of a tensor, which are not known while the model is traced",
-        "use torch.where or torch.cond, or compute the condition from shapes or Python values; y[i] += v of an index of "
-        "no dimensions is y[i] = y[i] + v",
+        "use torch.where or torch.cond, or compute the condition from shapes or Python values",
     ),
     (
         (".numpy() is not supported", "numpy() is not supported"),

@@ -1,6 +1,7 @@
-"""Reads and assignments at an index of no dimensions (`x[i] = y`, `x[i, rows]`), which torch.export does not trace.
+"""What torch.export does not trace, as it wants a number of Python, computed otherwise.
 
-It wants the index as a number of Python. Here they are those of a row of one place.
+Reads and assignments at an index of no dimensions (`x[i] = y`, `x[i, rows]`) are those of a row of one place, and
+covariances are products.
 """
 
 from __future__ import annotations
@@ -14,15 +15,15 @@ _INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64)
 """Of uint8 an index is a mask."""
 
 
-class ByRows(TorchFunctionMode):
-    """Takes indices of no dimensions for rows of one place, where what is read is no view."""
+class Otherwise(TorchFunctionMode):
+    """Of reads, those that are no views."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is torch.Tensor.__setitem__ and _places(args[0], args[1]):
             return _assign(*args)
         if func is torch.Tensor.__getitem__ and _places(args[0], args[1]) and _is_copied(args[1]):
             return _narrowed(*args[:2])
-        return func(*args, **(kwargs or {}))
+        return _INSTEAD.get(func, func)(*args, **(kwargs or {}))
 
 
 def _listed(index: Any) -> list[Any]:
@@ -83,3 +84,37 @@ def _assign(x: torch.Tensor, index: Any, value: Any) -> None:
     parts[-1][_within(x, index)] = value
     for (dim, row), whole, part in reversed(list(zip(_rows(x, index), parts, parts[1:], strict=False))):
         whole.index_copy_(dim, row, part)
+
+
+# Covariances
+
+
+def _cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+    """Of rows that are variables, with how often and how much each column counts."""
+    x = x.reshape(1, -1) if x.dim() < _MATRIX else x
+    weights = fweights if aweights is None else aweights if fweights is None else fweights * aweights
+    total = x.shape[1] if weights is None else weights.sum()
+    counted = total - correction
+    if aweights is not None and correction:
+        counted = total - correction * (weights * aweights).sum() / total
+    apart = x - (x if weights is None else x * weights).sum(1, keepdim=True) / total
+    made = apart @ (apart if weights is None else apart * weights).mH
+    return (made / (counted.clamp(min=0) if isinstance(counted, torch.Tensor) else max(counted, 0))).squeeze()
+
+
+def _corrcoef(x: Any) -> Any:
+    made = _cov(x)
+    if not made.dim():
+        return made / made
+    deviation = torch.sqrt(made.diag().real if made.is_complex() else made.diag())
+    made = made / deviation[:, None] / deviation[None]
+    if made.is_complex():
+        return torch.complex(made.real.clamp(-1, 1), made.imag.clamp(-1, 1))
+    return made.clamp(-1, 1)
+
+
+_MATRIX = 2
+_INSTEAD: dict[Any, Any] = {
+    **dict.fromkeys((torch.cov, torch.Tensor.cov), _cov),
+    **dict.fromkeys((torch.corrcoef, torch.Tensor.corrcoef), _corrcoef),
+}
