@@ -188,7 +188,8 @@ def filled(x: torch.Tensor, i: torch.Tensor) -> Any:
 
 def complex_(x: torch.Tensor, i: torch.Tensor) -> Any:
     z = torch.complex(x[0, 0], x[1, 0] - i)
-    return z.cumprod(0), z.as_strided((2, 2), (2, 1)), z.as_strided_scatter(z[:2] * 2, (2,), (2,), 1)
+    pairs = torch.view_as_complex(x.reshape(12, 2))  # of which the parts are every other number
+    return z.cumprod(0), pairs.as_strided((2, 2), (2, 1), 1), z.as_strided_scatter(z[:2] * 2, (2,), (2,), 1)
 
 
 @pytest.mark.parametrize("function", [single, read, written, several, filled, complex_])
