@@ -45,7 +45,7 @@ _FIRST = (
     "view _unsafe_view reshape expand permute transpose t squeeze unsqueeze select slice clone contiguous detach alias "
     "flip roll index_select gather index repeat sum mean cumsum diagonal unfold movedim narrow neg zeros_like tril "
     "triu resolve_conj resolve_neg split split_with_sizes chunk unbind lift_fresh_copy flatten unflatten view_as "
-    "expand_as unbind_copy diag_embed diag trace as_strided repeat_interleave"
+    "expand_as unbind_copy diag_embed diag trace repeat_interleave"
 )
 _LINEAR: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(_FIRST.split(), (0,)),
@@ -207,6 +207,26 @@ def _prod(a: Pair, dim: int | None = None, keepdim: bool = False, **_: Any) -> P
     return Pair(result.re.unsqueeze(along), result.im.unsqueeze(along)) if keepdim and dim is not None else result
 
 
+def _running_product(a: Pair, dim: int, **_: Any) -> Pair:
+    """Of elements, of pairs of these, of four."""
+    length = a.re.shape[dim] if a.re.dim() else 1
+    step = 1
+
+    def part(first: int, count: int) -> Pair:
+        return Pair(a.re.narrow(dim, first, count), a.im.narrow(dim, first, count))
+
+    while step < length:
+        first, made = part(0, step), mul(part(step, length - step), part(0, length - step))
+        a = Pair(torch.cat([first.re, made.re], dim), torch.cat([first.im, made.im], dim))
+        step *= 2
+    return a
+
+
+def _in_order(a: Any) -> Pair:
+    """Parts that lie as the complex numbers do, not as every other number of pairs."""
+    return Pair(pair(a).re.contiguous(), pair(a).im.contiguous())
+
+
 def _var_mean(a: Pair, *how: Any, **named: Any) -> tuple[Any, Pair]:
     (one, re), (other, im) = (torch.var_mean(part, *how, **named) for part in (a.re, a.im))
     return one + other, Pair(re, im)
@@ -253,6 +273,9 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "copy_": lambda a, b, non_blocking=False: Pair(a.re.copy_(pair(b).re), a.im.copy_(pair(b).im)),
     "ones_like": lambda a, **_: Pair(torch.ones_like(a.re), torch.zeros_like(a.im)),
     "prod": _prod,
+    "cumprod": _running_product,
+    "as_strided": lambda a, *how: _linear(aten.as_strided.default, (0,), (_in_order(a), *how), {}),
+    "as_strided_scatter": lambda a, *how: _linear(aten.as_strided_scatter.default, (0, 1), (_in_order(a), *how), {}),
     "var": lambda a, *how, **named: _var_mean(a, *how, **named)[0],
     "var_mean": _var_mean,
     "std": lambda a, *how, **named: _std_mean(a, *how, **named)[0],

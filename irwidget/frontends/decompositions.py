@@ -18,6 +18,7 @@ from irwidget.frontends import (
     decompositions_masks,
     decompositions_narrow,
     decompositions_order,
+    decompositions_places,
     decompositions_pools,
     decompositions_resize,
     decompositions_wrong,
@@ -118,16 +119,20 @@ def _dequantize_per_channel(
 def _index_put(x: Any, indices: list[Any], values: Any, accumulate: bool = False) -> Any:
     """By indices of int64: torch-mlir's list has one type, which is that of the dimensions without an index.
 
-    And of one dimension where they have none, which torch-mlir's passes refuse.
+    And of one dimension where they have none, and in front where they are apart, which torch-mlir's passes refuse.
     """
-    if not (_has_narrow(indices) or _is_one_place(indices)):
+    if not _puts_at_places(indices):
         return NotImplemented
+    dims = [dim for dim, one in enumerate(indices) if one is not None]
+    apart = _are_apart(indices)
     if _is_one_place(indices):
-        dims = [dim for dim, one in enumerate(indices) if one is not None]
-        at = dims[0] if dims[-1] - dims[0] < len(dims) else 0  # in front, where they are apart
-        values = values.expand([size for dim, size in enumerate(x.shape) if dim not in dims]).unsqueeze(at)
+        values = values.expand([size for dim, size in enumerate(x.shape) if dim not in dims])
+        values = values.unsqueeze(0 if apart else dims[0])
         indices = [one if one is None else one.reshape(1) for one in indices]
-    return aten.index_put.default(x, _wide(indices), values, accumulate)
+    if not apart:
+        return aten.index_put.default(x, _wide(indices), values, accumulate)
+    front, given = [*range(len(dims))], [indices[dim] for dim in dims]
+    return aten.index_put.default(x.movedim(dims, front), _wide(given), values, accumulate).movedim(front, dims)
 
 
 def _index(x: Any, indices: list[Any]) -> Any:
@@ -140,7 +145,18 @@ def _wide(indices: list[Any]) -> list[Any]:
 
 
 def _puts_elsewhere(x: Any, indices: Any, *how: Any, **named: Any) -> bool:
-    return _has_narrow(indices) or _is_one_place(indices) or decompositions_masks.puts(x, indices, *how, **named)
+    return _puts_at_places(indices) or decompositions_masks.puts(x, indices, *how, **named)
+
+
+def _puts_at_places(indices: list[Any]) -> bool:
+    return _has_narrow(indices) or _is_one_place(indices) or _are_apart(indices)
+
+
+def _are_apart(indices: list[Any]) -> bool:
+    """Whether there is a dimension without an index between those with indices that are no masks."""
+    values = [None if one is None else value_of(one) for one in indices]
+    dims = [dim for dim, one in enumerate(values) if one is not None]
+    return dims[-1] - dims[0] >= len(dims) and all(one is None or one.dtype != torch.bool for one in values)
 
 
 def _is_narrow(index: Any) -> bool:
@@ -325,7 +341,7 @@ def _listed(value: Any) -> Any:
 
 _OF_PYTORCH = (
     *(aten.addmv, aten._addmm_activation, aten.dist, aten.norm, aten.narrow_copy, aten.all.dims),
-    *(aten.upsample_bicubic2d, aten.upsample_trilinear3d, aten.adaptive_max_pool2d, aten.adaptive_max_pool3d),
+    *(aten.upsample_bicubic2d, aten.upsample_trilinear3d),
     *(aten._batch_norm_with_update_functional, aten._batch_norm_no_update),
     *(aten.permute_copy, aten.unbind_copy, aten.view_copy.default),
     *(aten.cauchy, aten.geometric, aten.log_normal),
@@ -367,6 +383,7 @@ _TABLE: dict[Any, Callable[..., Any]] = {
     **decompositions_bytes.TABLE,
     **decompositions_integers.TABLE,
     **decompositions_order.TABLE,
+    **decompositions_places.TABLE,
     **decompositions_pools.TABLE,
     **decompositions_resize.TABLE,
     **get_decompositions(_OF_PYTORCH),
@@ -415,6 +432,7 @@ _SOMETIMES: dict[Any, Callable[..., bool]] = {
     **decompositions_bytes.TAKES,
     **decompositions_integers.TAKES,
     **decompositions_order.TAKES,
+    **decompositions_places.TAKES,
     **decompositions_pools.TAKES,
     **decompositions_resize.TAKES,
     _DIVISION: lambda x, y, **how: _begins_with_number(x) or decompositions_bytes.TAKES[_DIVISION](x, y, **how),

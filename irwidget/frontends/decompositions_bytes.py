@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -83,16 +84,23 @@ def _by_tensor(operator: Any) -> Callable[..., Any]:
 
 
 def _filled(x: Any, number: Any, **how: Any) -> Any:
-    """With a number that a signed byte does not hold, or one alone, which torch-mlir folds to a signed byte."""
+    """With a number: torch-mlir folds it to a signed byte."""
     if not _is_refused_fill(x, number, **how):
         return NotImplemented
-    return ((wide(x) & 0) + number).to(torch.uint8)  # a constant would be folded into what it comes from
+    return ((wide(x) & 0) + held(number, torch.uint8)).to(
+        torch.uint8
+    )  # a constant would be folded into what it comes from
 
 
 def _is_refused_fill(x: Any, number: Any, *, dtype: Any = None, **_: Any) -> bool:
-    value = value_of(x)
-    unsigned = _is_bytes(x) and (dtype or value.dtype) == torch.uint8
-    return unsigned and _is_number(number) and (number > 127 or not value.dim())
+    return _is_bytes(x) and (dtype or value_of(x).dtype) == torch.uint8 and _is_number(number)
+
+
+def _anything(size: Any, *_: Any, dtype: Any = None, **how: Any) -> Any:
+    """Elements that nobody reads, of which StableHLO has no form: of bytes they are not folded into what fills them."""
+    if dtype != torch.uint8 or not all(isinstance(one, int) for one in size):
+        return NotImplemented
+    return torch.arange(math.prod(size), dtype=torch.int32, device=how.get("device")).reshape(size).to(dtype)
 
 
 def _arange(*limits: Any, dtype: Any = None, **how: Any) -> Any:
@@ -176,6 +184,7 @@ TABLE: dict[Any, Callable[..., Any]] = {
     **{name: _shift(operator) for name, operator in SHIFTS.items()},
     aten.sub.Tensor: _sub,
     aten.full_like.default: _filled,
+    aten.empty.memory_format: _anything,
     aten.arange.start_step: _arange,
     aten.cumsum.default: _cumsum,
     **_SUMS,
@@ -187,6 +196,7 @@ TAKES: dict[Any, Callable[..., bool]] = {
     **dict.fromkeys(SHIFTS, _is_shift_of_bytes),
     aten.sub.Tensor: _is_difference,
     aten.full_like.default: _is_refused_fill,
+    aten.empty.memory_format: lambda _, *, dtype=None, **how: dtype == torch.uint8,
     aten.arange.start_step: _makes_bytes,
     aten.cumsum.default: _makes_bytes,
     **dict.fromkeys(_SUMS, _is_integer),

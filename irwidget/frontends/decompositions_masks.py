@@ -16,8 +16,64 @@ aten: Any = torch.ops.aten
 
 
 def takes(x: Any, indices: Any, values: Any, *_: Any, **__: Any) -> bool:
-    """Whether a mask is the only index of an `index_put`, and all its places get the same values."""
-    return reads(x, indices) and _length(x, indices, values) == 1
+    """Whether a mask is the only index of an `index_put`, and all its places get the same values.
+
+    Or each its own, of which the number depends on the mask: as many as were read by it.
+    """
+    length = _length(x, indices, values) if reads(x, indices) else 0
+    return not isinstance(length, int) or _is_one(length)
+
+
+def pairs(x: Any, indices: Any, values: Any, accumulate: bool = False, **_: Any) -> bool:
+    """Whether there are several indices of an `index_put`, each of one dimension of it, and a mask among them.
+
+    Of others there is one place, or all places get the same.
+    """
+    given = [one for one in indices if one is not None]
+    if len(given) < _FEWEST or not any(map(_is_mask, given)):
+        return False
+    if not all(value_of(one).dim() == 1 if _is_truth(one) else value_of(one).dim() <= 1 for one in given):
+        return False
+    single = all(_is_truth(one) or _is_one(value_of(one).numel()) for one in given)
+    behind = value_of(x).dim() - max(dim for dim, one in enumerate(indices) if one is not None) - 1
+    return single or (not accumulate and value_of(values).dim() <= behind)
+
+
+_FEWEST = 2
+
+
+def paired_put(x: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    """A choice by one mask of all these dimensions, which are put in front."""
+    if not pairs(x, indices, values, accumulate):
+        return NotImplemented
+    dims = [dim for dim, one in enumerate(indices) if one is not None]
+    front = [*range(len(dims))]
+    at = dims[0] if dims[-1] - dims[0] < len(dims) else 0  # of the values
+    values = values[(None,) * (x.dim() - len(dims) + 1 - values.dim())].movedim(at, 0)
+    x = x.movedim(dims, front)
+    return _put(x, [_of_pairs(x, [indices[dim] for dim in dims])], values, accumulate).movedim(front, dims)
+
+
+def _of_pairs(x: Any, indices: Any) -> Any:
+    """Where the first places of all indices meet, the second of all, and so on; a single one meets all."""
+    extents = x.shape[: len(indices)]
+    count = max(extent if _is_truth(one) else one.numel() for one, extent in zip(indices, extents, strict=True))
+    number = torch.arange(count, device=x.device)[:, None]
+    made: Any = True
+    for dim, (one, extent) in enumerate(zip(indices, extents, strict=True)):
+        if _is_truth(one):
+            before = one.to(torch.int64).cumsum(0)
+            mine = one & ((before - 1 == number) | (before[-1:] == 1))
+        else:
+            place = torch.where(one < 0, one + extent, one).reshape(-1, 1)
+            place = place.index_select(0, number.reshape(-1).clamp(max=one.numel() - 1))
+            mine = place == torch.arange(extent, device=x.device)
+        made = mine.reshape([count, *(extent if at == dim else 1 for at in range(len(indices)))]) & made
+    return made.to(torch.int64).sum(0) > 0
+
+
+def _is_one(length: Any) -> bool:
+    return isinstance(length, int) and length == 1
 
 
 def puts(x: Any, indices: Any, values: Any, *_: Any, **__: Any) -> bool:
@@ -111,11 +167,16 @@ def _put(x: Any, indices: Any, values: Any, accumulate: bool) -> Any:
     rest = _behind(x, indices, mask)
     if values.dim() > rest:
         dim, shape = values.dim() - rest - 1, values.shape
-        if shape[dim] == 1:
+        if _is_one(shape[dim]):
             values = values[(*[slice(None)] * dim, *[None] * (mask.dim() - 1))]
         else:
-            number = mask.reshape(-1).to(torch.int64).cumsum(0) - 1
-            values = values.index_select(dim, number.clamp(0, shape[dim] - 1))
+            number = (mask.reshape(-1).to(torch.int64).cumsum(0) - 1).clamp(min=0)
+            if isinstance(shape[dim], int):
+                number = number.clamp(max=shape[dim] - 1)
+            else:  # there may be none: a last one that nobody gets
+                last = values.new_zeros([1 if at == dim else size for at, size in enumerate(shape)])
+                values = torch.cat([values, last], dim)
+            values = values.index_select(dim, number)
             values = values.reshape(*shape[:dim], *mask.shape, *shape[dim + 1 :])
     if accumulate:
         values = x | values if x.dtype == torch.bool else x + values

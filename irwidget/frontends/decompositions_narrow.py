@@ -227,13 +227,15 @@ def _scatter_add(x: Any, dim: int, index: Any, values: Any) -> Any:
 def _index_put(x: Any, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Any:
     """Values added at indices of the first dimensions, as one index of all of these.
 
-    Those at indices of a later dimension alone, added or not, are written with that one first.
+    Those at indices of later dimensions alone, added or not, are written with these first.
     """
-    dim = _later(indices)
-    if dim and all(isinstance(extent, int) for extent in x.shape):
-        index = indices[dim]
-        values = values.expand(*x.shape[:dim], *index.shape, *x.shape[dim + 1 :]).movedim(dim, 0)
-        return aten.index_put.default(x.movedim(dim, 0), [index], values, accumulate).movedim(0, dim)
+    dims = _later(indices)
+    if dims and all(isinstance(extent, int) for extent in x.shape):
+        given = torch.broadcast_tensors(*(indices[dim] for dim in dims))
+        values = values.expand(*x.shape[: dims[0]], *given[0].shape, *x.shape[dims[-1] + 1 :]).movedim(dims[0], 0)
+        front = [*range(len(dims))]
+        made = aten.index_put.default(x.movedim(dims, front), [*given], values, accumulate)
+        return made.movedim(front, dims)
     if not _is_sum_at_first(indices, accumulate):
         return NotImplemented
     count = len(indices)
@@ -255,13 +257,13 @@ def _is_sum_at_first(indices: Any, accumulate: Any) -> bool:
     return bool(accumulate) and all(index is not None and _dtype(index) != torch.bool for index in indices)
 
 
-def _later(indices: Any) -> int:
-    """The dimension of the only index, a vector of integers behind dimensions without; 0 of others."""
-    *before, last = indices
-    if not before or any(index is not None for index in before) or _dtype(last) == torch.bool:
-        return 0
-    value = value_of(last)
-    return len(before) if value is not None and value.dim() == 1 else 0
+def _later(indices: Any) -> list[int]:
+    """The dimensions of the indices, vectors of integers, one behind the other, behind dimensions without; or none."""
+    dims = [dim for dim, one in enumerate(indices) if one is not None]
+    values = [value_of(indices[dim]) for dim in dims]
+    if dims[0] == 0 or dims[-1] - dims[0] >= len(dims) or any(one.dtype == torch.bool for one in values):
+        return []
+    return dims if all(one.dim() == 1 for one in values) else []
 
 
 def _dtype(index: Any) -> Any:
@@ -310,10 +312,14 @@ def _average_pool(x: Any, sizes: Sequence[int]) -> Any:
     if not all(isinstance(extent, int) for extent in x.shape):
         return NotImplemented
     for dim, size in zip(range(-len(sizes), 0), sizes, strict=True):
-        extent = x.shape[dim]
-        ends = [(part * extent // size, -(-(part + 1) * extent // size)) for part in range(size)]
+        ends = even_parts(x.shape[dim], size)
         x = torch.cat([x.narrow(dim, first, end - first).mean(dim, keepdim=True) for first, end in ends], dim)
     return x
+
+
+def even_parts(extent: int, count: int) -> list[tuple[int, int]]:
+    """Where each of as many parts of a dimension begins and ends, which may overlap by an element."""
+    return [(part * extent // count, -(-(part + 1) * extent // count)) for part in range(count)]
 
 
 _FOR_BOTH: dict[Any, Callable[..., Any]] = {

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from irwidget.frontends.decompositions_bytes import value_of
-from irwidget.frontends.decompositions_narrow import single
+from irwidget.frontends.decompositions_narrow import even_parts, single
 
 aten: Any = torch.ops.aten
 
@@ -121,6 +121,29 @@ def _summed(x: Any, dimensions: list[Any], padding: list[Any]) -> Any:
     return made
 
 
+def _adaptive_max(x: Any, sizes: Any) -> Any:
+    """The largest of windows as even as can be, one dimension after the other, and the first place of it."""
+    inside = x.shape[-len(sizes) :]
+    if not all(isinstance(extent, int) and extent for extent in x.shape):
+        return NotImplemented
+    places = torch.arange(math.prod(inside), device=x.device).reshape(inside).expand(x.shape)
+    for dim, size in zip(range(-1, -1 - len(sizes), -1), reversed(sizes), strict=True):
+        found = [_largest_within(x, places, dim, *ends) for ends in even_parts(x.shape[dim], size)]
+        x, places = (torch.cat(parts, dim) for parts in zip(*found, strict=True))
+    return x, places
+
+
+def _largest_within(x: Any, places: Any, dim: int, first: int, end: int) -> Any:
+    values, at = x.narrow(dim, first, end - first).max(dim, keepdim=True)
+    return values, places.narrow(dim, first, end - first).gather(dim, at)
+
+
+def _are_uneven(x: Any, sizes: Any) -> bool:
+    """Whether the windows have several lengths: what torch-mlir makes of these for linalg may end the process."""
+    extents = value_of(x).shape[-len(sizes) :]
+    return any(isinstance(extent, int) and extent % size for extent, size in zip(extents, sizes, strict=True))
+
+
 def _is_of_floats(x: Any, *_: Any, **__: Any) -> bool:
     return value_of(x).dtype.is_floating_point
 
@@ -163,7 +186,11 @@ def _moved(places: Any, padded: Any, inside: Any, ahead: list[int]) -> Any:
 
 
 _POOLS = {aten.max_pool2d_with_indices.default: 2, aten.max_pool3d_with_indices.default: 3}
-TABLE: dict[Any, Callable[..., Any]] = {operator: _max_pool(operator, rank) for operator, rank in _POOLS.items()}
+_ADAPTIVE = (aten.adaptive_max_pool2d.default, aten.adaptive_max_pool3d.default)
+TABLE: dict[Any, Callable[..., Any]] = {
+    **{operator: _max_pool(operator, rank) for operator, rank in _POOLS.items()},
+    **dict.fromkeys(_ADAPTIVE, _adaptive_max),
+}
 """By operator."""
 TAKES: dict[Any, Callable[..., bool]] = {operator: _is_taken(rank) for operator, rank in _POOLS.items()}
 """Whether an operator of the table is taken apart for some arguments."""
@@ -175,3 +202,7 @@ AVERAGED: dict[Any, tuple[Callable[..., bool], Callable[..., Any]]] = {
     aten.avg_pool3d.default: (_is_of_floats, _average)
 }
 """What TOSA has no form of."""
+UNEVEN: dict[Any, tuple[Callable[..., bool], Callable[..., Any]]] = dict.fromkeys(
+    _ADAPTIVE, (_are_uneven, _adaptive_max)
+)
+"""What torch-mlir lowers to something else in linalg."""

@@ -209,6 +209,9 @@ def _any_of(*conditions: Callable[..., bool]) -> Callable[..., bool]:
     return lambda *given, **named: any(takes(*given, **named) for takes in conditions)
 
 
+_put_by_masks = either(decompositions_masks.index_put, decompositions_masks.paired_put)
+
+
 def _mean(x: Any, dim: int, index: Any, values: Any, reduce: str, *, include_self: bool = True) -> Any:
     """Of integers, rounded down; torch-mlir rounds towards zero."""
     if not _is_mean_of_integers(x, dim, index, values, reduce):
@@ -374,7 +377,7 @@ _TABLE: dict[Any, Callable[..., Any]] = {
     aten.scatter_add.default: _scatter_add,
     aten.scatter_reduce.two: either(_mean, _reduced_truths),
     aten.logcumsumexp.default: _log_cumsum_exp,
-    **dict.fromkeys(_INDEX_PUTS, either(decompositions_masks.index_put, _index_put(_adds_truths))),
+    **dict.fromkeys(_INDEX_PUTS, either(_put_by_masks, _index_put(_adds_truths))),
     aten.abs.default: _abs,
     **{operator: _truth(operator) for operator in (aten.any.default, aten.all.default)},
     aten.index.Tensor: decompositions_masks.index,
@@ -386,7 +389,7 @@ _TAKES: dict[Any, Callable[..., bool]] = {
     aten.scatter_add.default: is_truth,
     aten.scatter_reduce.two: _is_reduced_wrongly,
     aten.logcumsumexp.default: _is_short,
-    **dict.fromkeys(_INDEX_PUTS, _any_of(decompositions_masks.takes, _adds_truths)),
+    **dict.fromkeys(_INDEX_PUTS, _any_of(decompositions_masks.takes, decompositions_masks.pairs, _adds_truths)),
     **dict.fromkeys((aten._embedding_bag.default, aten._embedding_bag_forward_only.default), _has_weights),
     **dict.fromkeys((aten.abs.default, aten.any.default, aten.all.default), is_byte),
     aten.index.Tensor: decompositions_masks.chooses,
@@ -440,8 +443,8 @@ _IN_TOSA = {
     **dict.fromkeys(
         _INDEX_PUTS,
         (
-            _any_of(decompositions_masks.takes, _adds_narrow),
-            either(decompositions_masks.index_put, _index_put(_adds_narrow)),
+            _any_of(decompositions_masks.takes, decompositions_masks.pairs, _adds_narrow),
+            either(_put_by_masks, _index_put(_adds_narrow)),
         ),
     ),
 }
@@ -451,7 +454,11 @@ _SIGNED = {
         decompositions_unsigned.IN_LINALG,
         *(decompositions_truths.IN_ALL, decompositions_signed.IN_LINALG, _BEYOND),
         *(decompositions_folded.IN_ALL, decompositions_floats.IN_LINALG, decompositions_convolutions.IN_LINALG),
-        *(decompositions_scatter.IN_LINALG, {one: (_TAKES[one], _TABLE[one]) for one in _SCATTERS}),
+        *(
+            decompositions_pools.UNEVEN,
+            decompositions_scatter.IN_LINALG,
+            {one: (_TAKES[one], _TABLE[one]) for one in _SCATTERS},
+        ),
     ),
     "TOSA": _both(
         *(_IN_TOSA, decompositions_unsigned.IN_TOSA, decompositions_truths.IN_TOSA, decompositions_signed.IN_TOSA),

@@ -24,8 +24,8 @@ class Form:
     """Complex numbers as real and imaginary parts."""
     decompositions: Mapping[Any, Callable[..., Any]] = field(default_factory=dict[Any, Any])
     """Those besides torch-mlir's, by operator."""
-    from_the_front: bool = False
-    """Whether indices known to count from the back become those from the front."""
+    changes: tuple[Callable[[ExportedProgram], None], ...] = ()
+    """What is changed in the exported program itself, as indices that count from the back."""
     instead: bool = False
     """Whether it is shown where torch-mlir lowers the program as it is, too: to something else."""
     remarks: tuple[Diagnostic, ...] = ()
@@ -45,6 +45,7 @@ def others(given: Given, program: ExportedProgram, language: str = "") -> list[t
 
     chosen = decompositions.of(program, language)
     backwards = indices.wrong(program, language)
+    changes = (indices.from_the_front,) if backwards else ()
     wrong = [
         f"{operator} is decomposed: as it is, torch-mlir lowers it to something else, or refuses it"
         for operator in chosen.wrong
@@ -57,7 +58,10 @@ def others(given: Given, program: ExportedProgram, language: str = "") -> list[t
     found: list[tuple[Form, Given]] = []
     if wrong:
         table = {operator: chosen.table[operator] for operator in chosen.wrong}
-        found.append((Form(False, table, bool(backwards), True, _remarks(wrong)), given))
+        found.append((Form(False, table, changes, True, _remarks(wrong)), given))
+    if language == "TOSA" and indices.by_number(program):
+        said.append("aten.select.int at an index of no dimensions is a read of a row of one: TOSA has no such numbers")
+        changes = (indices.as_places, *changes)
     in_parts = complex_parts.has_complex(program)
     if in_parts:
         given = _in_parts(given)
@@ -67,7 +71,7 @@ def others(given: Given, program: ExportedProgram, language: str = "") -> list[t
             "torch-mlir's passes refuse the operators of complex numbers"
         )
     if wrong or said:
-        found.append((Form(in_parts, chosen.table, bool(backwards), False, _remarks(said + wrong)), given))
+        found.append((Form(in_parts, chosen.table, changes, False, _remarks(said + wrong)), given))
     return found
 
 

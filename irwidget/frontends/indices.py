@@ -6,7 +6,7 @@ What comes at run time is not known: constants count, and the inputs that the pr
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch.export.graph_signature import InputKind
@@ -37,9 +37,44 @@ def from_the_front(program: ExportedProgram) -> None:
         index, extent = indices[at], source.meta["val"].shape[at]
         with program.graph.inserting_before(node):
             behind = _call(node, aten.lt.Scalar, index, 0)
-            counted = _call(node, aten.add.Tensor, index, extent)
+            if isinstance(extent, int):
+                counted = _call(node, aten.add.Tensor, index, extent)
+            else:
+                counted = _call(node, aten.add.Scalar, index, _call(node, aten.sym_size.int, source, at))
             found = _call(node, aten.where.self, behind, counted, index)
         node.args = (source, [found if i == at else one for i, one in enumerate(indices)], *node.args[2:])
+    program.graph_module.recompile()
+
+
+def by_number(program: ExportedProgram) -> list[Node]:
+    """The reads of one place by an index of no dimensions (`x[i]`), which is a number in them: TOSA has none."""
+    return [node for node in program.graph.nodes if node.target == aten.select.int and _is_number_of(node.args[2])]
+
+
+def _is_number_of(index: Any) -> bool:
+    given = isinstance(index, torch.fx.Node) and index.target == aten._local_scalar_dense.default
+    return given and _dtype(cast("Node", index.args[0])) in (torch.int64, torch.int32)
+
+
+def as_places(program: ExportedProgram) -> None:
+    """Change the program: what is read by a number of a tensor is read by the tensor."""
+    for node in by_number(program):
+        source, dim, number = cast("tuple[Node, int, Node]", node.args)
+        extent = source.meta["val"].shape[dim]
+        if not isinstance(extent, int):
+            continue
+        with program.graph.inserting_before(node):
+            index = _call(node, aten.view.default, number.args[0], [1])
+            behind = _call(node, aten.lt.Scalar, index, 0)
+            counted = _call(node, aten.add.Tensor, index, extent)
+            row = _call(
+                node, aten.index_select.default, source, dim, _call(node, aten.where.self, behind, counted, index)
+            )
+            made = _call(node, aten.squeeze.dim, row, dim)
+        node.replace_all_uses_with(made)
+        for unused in (node, number):
+            if not unused.users:
+                program.graph.erase_node(unused)
     program.graph_module.recompile()
 
 
@@ -51,11 +86,10 @@ def _negative(program: ExportedProgram, operators: Collection[Any]) -> Iterator[
             continue
         flat = node.target == aten.put.default  # which is one of these once it is taken apart
         for at, index in enumerate([node.args[1]] if flat else node.args[1]):
-            extent = () if flat else node.args[0].meta["val"].shape[at : at + 1]
             if index is None or _dtype(index) not in (torch.int64, torch.int32):
                 continue
             value = values.of(index)
-            if value is not None and all(isinstance(one, int) for one in extent) and bool((value < 0).any()):
+            if value is not None and bool((value < 0).any()):
                 yield node, at
 
 

@@ -216,7 +216,7 @@ class Model(Begun):
             *(given.obj, given.inputs, given.kwargs, given.dynamic_shapes, given.called),
             in_parts=form.in_parts,
             more=form.decompositions,
-            from_the_front=form.from_the_front,
+            changes=form.changes,
             heard=self._hear,
             written=self._written,
         )

@@ -48,15 +48,15 @@ def export(
     *,
     in_parts: bool = False,
     more: Mapping[Any, Callable[..., Any]] | None = None,
-    from_the_front: bool = False,
+    changes: Iterable[Callable[[ExportedProgram], None]] = (),
     heard: Callable[[ExportedProgram], None] = lambda _: None,
     written: ExportedProgram | None = None,
 ) -> ExportedProgram:
     """`torch.export` of a module or function, in inference form, decomposed for torch-mlir.
 
     `in_parts` writes complex numbers as real and imaginary parts; `more` are further decompositions, by operator;
-    `from_the_front` says that indices known to count from the back become others. `heard` is given the program before
-    that, in its own operators; not where it is written in parts. `written` is what it was given before, of the same
+    `changes` are made in the program at last. `heard` is given the program before all that, in its own operators; not
+    where it is written in parts. `written` is what it was given before, of the same
     model.
 
     Raises ExportError with the user's line, the cause and what to try.
@@ -78,10 +78,8 @@ def export(
                 if not in_parts:
                     heard(program)
                 program = _decomposed(program, model, (args, kwargs or {}), bool(dynamic_shapes), more or {})
-                if from_the_front:
-                    from irwidget.frontends import indices
-
-                    indices.from_the_front(program)
+                for change in changes:
+                    change(program)
                 return program
     except IRWidgetError:
         raise
@@ -96,9 +94,10 @@ def _decomposed(
     """The program in the operators that torch-mlir imports; `open_` says that it has dynamic shapes."""
     import torch
 
-    from irwidget.frontends import gradients
+    from irwidget.frontends import decompositions_places, gradients
 
-    table = {**private_torch_mlir.decompositions(), **more}
+    known = private_torch_mlir.decompositions()
+    table = {**known, **decompositions_places.traceable(known), **more}
     alone = open_ or isinstance(model, torch.export.ExportedProgram)
     try:
         decomposed = program.run_decompositions(table)
@@ -145,6 +144,11 @@ def _traced(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_s
         with held.as_it_was(model):  # before anything else is tried
             return torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=False)
     except Exception as error:
+        if any(said in str(error) for said in _OTHERWISE):
+            from irwidget.frontends import otherwise
+
+            with held.as_it_was(model), otherwise.Otherwise():
+                return torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=False)
         transformed = _may_take_gradients(error) or "_functorch" in getattr(model, "__code__", _no_code).co_filename
         if not transformed or dynamic_shapes:
             raise
@@ -156,6 +160,9 @@ def _may_take_gradients(error: Exception) -> bool:
     return any(said in str(error) for said in (*_OF_GRADIENTS, *_PERHAPS_OF_GRADIENTS))
 
 
+_NEEDS_NUMBER = "Could not extract specialized integer"
+_OTHERWISE = (_NEEDS_NUMBER, "aten.equal.default")
+"""What torch.export says of what `frontends/otherwise.py` has another way for."""
 _OF_GRADIENTS = (
     "Cannot access data pointer of Tensor that doesn't have storage",
     "Cannot access storage of TensorWrapper",
@@ -249,9 +256,14 @@ _HINTS = (
         "lower the kernel, %%lower --to helion_mlir in the cell that calls it",
     ),
     (
-        ("Could not extract specialized integer",),
+        (_NEEDS_NUMBER,),
         "the value of a tensor is needed as a Python integer, and is not known while the model is traced",
-        "use i.reshape(1) where it is an index of no dimensions, or pass the number as an argument",
+        "pass the number as an argument, or use i.reshape(1) where it is an index of no dimensions",
+    ),
+    (
+        ("< 0 (unhinted",),
+        "the value of a tensor is compared with zero, as an index is, and is not known while the model is traced",
+        "write y[i] = y[i] + v for y[i] += v at an index of no dimensions; of a branch, use torch.where or torch.cond",
     ),
     (
         ("data-dependent", "GuardOnDataDependent", "Dynamic control flow"),

@@ -13,6 +13,7 @@ from irwidget.toolchain.events import Array, Invocation
 
 _NOT_COMPILED = ("stablehlo.scatter", "stablehlo.sort")
 """Operations that `stablehlo-legalize-to-linalg` leaves as they are."""
+_KNOWN = ("stablehlo.", "func.", "builtin.", "arith.constant")
 _FIRST = "builtin.module(func.func(chlo-legalize-to-stablehlo))"
 
 
@@ -41,6 +42,8 @@ def run(module: Any, invocation: Invocation) -> jit.Calls:
 def _called(module: Any, invocation: Invocation) -> jit.Calls:
     for planned in mlir.plan(_FIRST, module.context):
         mlir.run(planned, module)
+    if others := sorted({one.name for one in _operations(module) if not one.name.startswith(_KNOWN)}):
+        raise ValueError(", ".join(others))
     _with_values(module)
     _with_wide_integers(module)
     main = next(one for one in module.body.operations if str(one.attributes["sym_name"]) == '"main"')
