@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import irwidget
@@ -114,3 +116,41 @@ def test_of_a_program_the_pass_that_fails_stands_alone_below_it(ir, name, langua
         "```sh\npython -m irwidget lower program.py\n```\n\nThe pass that fails, alone:\n\n"
         f"```{language}\n{ir}\n```\n\n```sh\nmlir-opt --cse {name}\n```"
     )
+
+
+POINTERS = "define <2 x ptr> @f(i32 %n) {\n  %a = add i32 %n, 1\n  ret <2 x ptr> zeroinitializer\n}\n"
+PAIR = "define { i32, i32 } @f() {\n  ret { i32, i32 } poison\n}\n"
+PROGRAM = r"llc \d+\.\d+\.\d+ \(/\S+/llc\)"
+
+
+def reduced(text, pipeline, **options):
+    with pytest.raises(irwidget.IRWidgetError) as raised:
+        irwidget.lower(text, to="raw_ir", pipeline=pipeline, **options)
+    return raised.value.lowering.reduce()
+
+
+@pytest.mark.external
+def test_a_program_of_the_command_that_does_not_fail_is_told_with_the_command_that_does():
+    found = reduced(POINTERS, "llc -mtriple=spirv64")
+    assert "Assertion" in found.message  # which released programs do not have
+    assert found.again
+    assert not found.again.fails
+    ours = "python -m irwidget lower input.ll --to raw_ir --pipeline 'llc -mtriple=spirv64'"
+    said = f"{PROGRAM} does not fail on it; what does is of the versions below:\n\n```sh\n{re.escape(ours)}\n```\n"
+    assert re.search(f"```sh\nllc -mtriple=spirv64 input.ll\n```\n{said}Versions: ", found.report)
+
+
+@pytest.mark.external
+@pytest.mark.parametrize(
+    ("pipeline", "said"),
+    [
+        ("llc -mtriple=bpf", "llc exited with 1: error: .*aggregate returns are not supported"),
+        ("opt -O1 | llc -mtriple=bpf", "llc exited with 1: error: .*aggregate returns are not supported"),
+    ],
+)
+def test_what_the_programs_of_the_command_say_is_told(pipeline, said):
+    found = reduced(PAIR, pipeline)
+    assert found.again
+    assert found.again.fails
+    assert re.search(f"\nRun as {PROGRAM}: {said}\nVersions: ", found.report)
+    assert reduced(PAIR, pipeline, external=True).again is None
