@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import pytest
 
@@ -154,3 +155,29 @@ def test_what_the_programs_of_the_command_say_is_told(pipeline, said):
     assert found.again.fails
     assert re.search(f"\nRun as {PROGRAM}: {said}\nVersions: ", found.report)
     assert reduced(PAIR, pipeline, external=True).again is None
+
+
+def test_a_pass_that_never_ends_is_limited_and_made_small_on_the_command_line(tmp_path, capsys):
+    tool, text = tmp_path / "tool.py", tmp_path / "in.mlir"
+    tool.write_text("import sys\n\ntext = sys.stdin.read()\nwhile 'arith.divsi' in text:\n    pass\nprint(text)\n")
+    text.write_text("func.func @f(%a: i32) -> i32 {\n  %0 = arith.divsi %a, %a : i32\n  return %0 : i32\n}\n")
+    pipeline = f"user-tool {sys.executable} {tool}"
+    assert cli.main(["reduce", str(text), "--pipeline", pipeline, "--timeout", "4"]) == 0
+    report = capsys.readouterr().out
+    assert "timed out (after 4 s)" in report
+    assert "Reduced from 3 operations to " in report
+
+
+@pytest.mark.external
+def test_what_only_the_installed_program_fails_on_is_told_with_the_next_step(tmp_path, capsys):
+    path = tmp_path / "in.mlir"
+    path.write_text("func.func @f(%a: !torch.int) -> !torch.int {\n  return %a : !torch.int\n}\n")
+    assert cli.main(["reduce", str(path), "--pipeline", "mlir-opt --cse"]) == 2
+    assert re.search(
+        rf"The pipeline does not fail on {re.escape(str(path))} as it runs here\. Run as mlir-opt \S+ \(\S+\): "
+        r"mlir-opt exited with 1: .*torch.*\n.*Next step: --external makes it small with the installed programs",
+        capsys.readouterr().err,
+    )
+    path.write_text("func.func @f(%a: i32) -> i32 {\n  return %a : i32\n}\n")
+    assert cli.main(["reduce", str(path), "--pipeline", "mlir-opt --cse"]) == 2
+    assert f"The pipeline does not fail on {path}: --contains TEXT says what is wrong" in capsys.readouterr().err
