@@ -303,9 +303,22 @@ def refusal(program: FoundProgram, step: Step) -> str:
     lines.sort(key=lambda line: "Unknown command line argument" not in line and "Did you mean" not in line)
     told = " ".join(line.partition("  Try: ")[0] for line in lines[:2])
     if unknown := re.search(r"unknown (?:\w+ )?pass (?:name )?'([\w-]+)'", told):
-        known = re.findall(r"^  ([a-z][\w-]*)", "\n".join(_asked([program.path, "--print-passes"])), re.M)
-        told += f". {near(unknown[1], known)}" if known else ""
+        told += _known_as(unknown[1], _asked([program.path, "--print-passes"]))
     return told
+
+
+def _known_as(name: str, listed: list[str]) -> str:
+    """What `--print-passes` has of a name that is no pass where it stands: another kind of pass, or near matches."""
+    kinds: dict[str, str] = {}
+    kind = ""
+    for line in listed:
+        if found := re.match(r"  ([a-z][\w-]*)(<.*)?$", line):
+            kinds.setdefault(found[1], kind)
+        elif line and not line.startswith(" "):
+            kind = line.rstrip(":")
+    if name in kinds:
+        return f". --print-passes has it among {kinds[name]!r}, which do not stand here"
+    return f". {near(name, kinds)}" if kinds else ""
 
 
 def _without_output(words: list[str]) -> list[str]:
