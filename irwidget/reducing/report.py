@@ -73,7 +73,8 @@ class Reduced:
         """The language; of a text that nothing parses, that which the first tool takes it for."""
         if self.language != "text" or not self.steps:
             return self.language
-        return "llvm" if self.steps[0].tool in ("opt", "llc") else "mlir" if "mlir" in self.steps[0].tool else "text"
+        tool = self.steps[0].tool
+        return "llvm" if tool in ("opt", "llc") else "mlir" if "mlir" in tool or tool == "triton-opt" else "text"
 
     @property
     def command(self) -> str:

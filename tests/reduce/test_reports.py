@@ -181,3 +181,15 @@ def test_what_only_the_installed_program_fails_on_is_told_with_the_next_step(tmp
     path.write_text("func.func @f(%a: i32) -> i32 {\n  return %a : i32\n}\n")
     assert cli.main(["reduce", str(path), "--pipeline", "mlir-opt --cse"]) == 2
     assert f"The pipeline does not fail on {path}: --contains TEXT says what is wrong" in capsys.readouterr().err
+
+
+def test_what_is_left_of_triton_ir_is_shown_as_mlir():
+    pytest.importorskip("triton")
+    line = "    %0 = tt.make_range {end = 100 : i32, start = 0 : i32} : tensor<100xi32>\n"
+    text = f"module {{\n  tt.func public @f(%a: i32) {{\n{line}    tt.return\n  }}\n}}\n"
+    found = reduced(text, "triton-opt --cse")
+    assert found.operations == 2
+    assert (
+        f"```mlir\n  tt.func public @f(%a: i32) {{\n{line}  }}\n```\n\n```sh\ntriton-opt --cse input.mlir\n"
+        in found.report
+    )
