@@ -11,8 +11,11 @@ from irwidget import arguments, files, output
 from irwidget.errors import IRWidgetError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from irwidget.reducing.report import Reduced
     from irwidget.reducing.search import Predicate
+    from irwidget.trace import Step
 
 
 def reduce(words: list[str]) -> None:
@@ -59,19 +62,37 @@ def _python(path: Path, parsed: argparse.Namespace, predicate: Predicate | None)
     return reduction.reduce(path, to=parsed.to, **how, **options)
 
 
+_SECONDS = 60.0
+_ENDLESS = 120.0
+"""Where each candidate that still fails takes its whole time."""
+
+
 def _ir(path: Path, parsed: argparse.Namespace, predicate: Predicate | None) -> Reduced:
     from irwidget.lowering import lower
+    from irwidget.reducing import failing
 
+    text, seconds = files.read(path), parsed.timeout or _SECONDS
     try:
         said = {name: getattr(parsed, name) for name in ("pipeline", "external", "toolchain")}
-        low = lower(files.read(path), to="raw_ir", name=path.stem, **said)
+        low = lower(text, to="raw_ir", name=path.stem, timeout=seconds, **said)
     except IRWidgetError as error:
         if error.lowering is None:
             raise
         low = error.lowering
+        failure = low.trace.failure
+        if failure and failing.timed_out(failing.kind_of(failure)):
+            seconds = max(seconds, _ENDLESS)
     else:
         if predicate is None:
-            raise UsageError(
-                f"The pipeline does not fail on {path}: --contains TEXT says what is wrong with its result"
-            )
-    return low.reduce(predicate, seconds=parsed.timeout or 60.0, progress=_smaller)
+            raise UsageError(f"The pipeline does not fail on {path}{_elsewhere(text, low.trace.steps)}")
+    return low.reduce(predicate, seconds=seconds, progress=_smaller)
+
+
+def _elsewhere(text: str, steps: Sequence[Step]) -> str:
+    """Whether the installed programs fail on it, which may be of another LLVM; else what could be meant."""
+    from irwidget.reducing import installed
+
+    again = installed.run(text, steps, _SECONDS)
+    if again is None or not again.fails:
+        return ": --contains TEXT says what is wrong with its result"
+    return f" as it runs here. {again.said}\nNext step: --external makes it small with the installed programs"

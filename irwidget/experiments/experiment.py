@@ -185,7 +185,8 @@ class Experiment(Generic[_Lowering]):
         options = replace(options, timeout=budget.limit(timeout)) if timeout is not None else options
         wanted = self.steps
         steps = wanted or raw_text.checks(self.text, self._before)
-        if self._left_out and (reader := next((step for step in steps if step.tool == "mlir-translate"), None)):
+        reader = next((step for step in steps if step.tool == "mlir-translate"), None)
+        if reader and self._left_out and not self.problems():  # an error of the text is told first
             raise UsageError(f"{self._left_out}, which {reader} needs: {_IN_FULL}")
         with failures.limited(options):
             source = self._source()

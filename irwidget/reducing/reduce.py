@@ -11,7 +11,7 @@ from typing import Protocol
 
 from irwidget import pipelines, registry
 from irwidget.errors import ToolError, UsageError
-from irwidget.reducing import failing, languages, search
+from irwidget.reducing import failing, installed, languages, search
 from irwidget.reducing.failing import Kind, kind_of
 from irwidget.reducing.languages import Language
 from irwidget.reducing.pool import Pool
@@ -182,8 +182,9 @@ def _search(
             progress(made(best, complete=False))
 
     best, complete = search.run(start.text, start.language.smaller, test, smaller)
-    found = made(best, complete=complete)
-    return replace(found, text=_pretty(best, start, asked, test))
+    text = _pretty(best, start, asked, test)
+    again = installed.run(text, start.steps, asked.each) if kind else None
+    return replace(made(best, complete=complete), text=text, again=again)
 
 
 def _pretty(text: str, start: _Start, asked: _Asked, test: Search[str]) -> str:

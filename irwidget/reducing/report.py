@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from irwidget import pipelines
 from irwidget.experiments import files, stock
 from irwidget.reducing.failing import Kind
+from irwidget.reducing.installed import Again
 from irwidget.toolchain.language import detect, suffix
 from irwidget.trace import Step
 
@@ -59,6 +60,8 @@ class Reduced:
     """Of a Python file, the IR that the pass failed on, where it is known."""
     raised: tuple[Exception, ...] = field(default=(), repr=False)
     """What the predicate raised of candidates, which were then not taken."""
+    again: Again | None = field(default=None, repr=False)
+    """What the programs of `command` make of it, where they are here and others ran."""
 
     @property
     def pipeline(self) -> str:
@@ -70,7 +73,8 @@ class Reduced:
         """The language; of a text that nothing parses, that which the first tool takes it for."""
         if self.language != "text" or not self.steps:
             return self.language
-        return "llvm" if self.steps[0].tool in ("opt", "llc") else "mlir" if "mlir" in self.steps[0].tool else "text"
+        tool = self.steps[0].tool
+        return "llvm" if tool in ("opt", "llc") else "mlir" if "mlir" in tool or tool == "triton-opt" else "text"
 
     @property
     def command(self) -> str:
@@ -82,10 +86,22 @@ class Reduced:
     def _on(self, file: str, words: Sequence[str] = ()) -> str:
         """The steps on a file, of the stock tools where these are programs; `words` are ours alone."""
         if any(step.tool not in files.PROGRAMS for step in self.steps):
-            command = ["python", "-m", "irwidget", "lower", file, "--to", "raw_ir", "--pipeline", self.pipeline]
-            return shlex.join([*command, *words])
+            return self._ours(file, words)
         first, *others = [pipelines.command(step) for step in stock.programs(self.steps)] or ["mlir-opt"]
         return " | ".join([f"{first} {file}", *others])
+
+    def _ours(self, file: str, words: Sequence[str] = ()) -> str:
+        command = ["python", "-m", "irwidget", "lower", file, "--to", "raw_ir", "--pipeline", self.pipeline]
+        return shlex.join([*command, *words])
+
+    def _programs(self) -> list[str]:
+        """What the programs of the command make of it; where they take it, the command that shows the failure."""
+        if self.again is None:
+            return []
+        if self.again.fails:
+            return [self.again.said]
+        block = _block("sh", self._ours(f"input{suffix(self._read_as)}", self.words))
+        return [f"{self.again.said}; what does is of the versions below:", "", block]
 
     @property
     def report(self) -> str:
@@ -102,6 +118,7 @@ class Reduced:
                 _block(self._read_as, self.text),
                 "",
                 _block("sh", self.command),
+                *self._programs(),
                 *self._stock(),
                 *([f"Versions: {versions}"] if versions else []),
                 *([self.account] if self.ways else []),

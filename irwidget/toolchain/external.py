@@ -176,11 +176,11 @@ def own(run: Run, before: State, step: Step, command: list[str], take: Take = by
         Path(source).write_text(text, encoding="utf-8")
         placed = [word.replace("{in}", source).replace("{out}", result) for word in command]
         fed = _fed(step, placed, text if placed == command or not _has(command, "{in}") else "", run)
-        problem = _problem(fed, placed)
+        problem = how_failed(fed, placed)
         if problem and fed.returncode > 0 and not fed.read and placed == command:
             shown = f"{os.path.basename(command[0])} FLAGS INPUT -o OUTPUT"
             fed = _fed(step, [*command, source, "-o", result], "", run)
-            again = _problem(fed, command)
+            again = how_failed(fed, command)
             problem = f"{problem}\n  It had not read its input. Run as {shown}, {again}" if again else ""
             if not again:
                 said = f"{os.path.basename(command[0])} did not read its input, and was run as {shown}"
@@ -203,7 +203,7 @@ def _fed(step: Step, command: list[str], text: str, run: Run) -> feeding.Fed:
         raise StepFailed(events.Failed("tool", f"{name} cannot be run: {error}", name, step.tool)) from None
 
 
-def _problem(fed: feeding.Fed, command: list[str]) -> str:
+def how_failed(fed: feeding.Fed, command: list[str]) -> str:
     """How a program failed, in words; empty when it did not."""
     if not fed.returncode:
         return ""
@@ -303,9 +303,22 @@ def refusal(program: FoundProgram, step: Step) -> str:
     lines.sort(key=lambda line: "Unknown command line argument" not in line and "Did you mean" not in line)
     told = " ".join(line.partition("  Try: ")[0] for line in lines[:2])
     if unknown := re.search(r"unknown (?:\w+ )?pass (?:name )?'([\w-]+)'", told):
-        known = re.findall(r"^  ([a-z][\w-]*)", "\n".join(_asked([program.path, "--print-passes"])), re.M)
-        told += f". {near(unknown[1], known)}" if known else ""
+        told += _known_as(unknown[1], _asked([program.path, "--print-passes"]))
     return told
+
+
+def _known_as(name: str, listed: list[str]) -> str:
+    """What `--print-passes` has of a name that is no pass where it stands: another kind of pass, or near matches."""
+    kinds: dict[str, str] = {}
+    kind = ""
+    for line in listed:
+        if found := re.match(r"  ([a-z][\w-]*)(<.*)?$", line):
+            kinds.setdefault(found[1], kind)
+        elif line and not line.startswith(" "):
+            kind = line.rstrip(":")
+    if name in kinds:
+        return f". --print-passes has it among {kinds[name]!r}, which do not stand here"
+    return f". {near(name, kinds)}" if kinds else ""
 
 
 def _without_output(words: list[str]) -> list[str]:
@@ -360,7 +373,7 @@ def _run(run: Run, before: State, step: Step, command: list[str]) -> State:
             fed = feeding.run(command, text.encode(), folder)
         except OSError as error:
             raise StepFailed(events.Failed("tool", f"{name} cannot be run: {error}", name, step.tool)) from None
-        output = _said(run, step, command, fed, text, _problem(fed, command))
+        output = _said(run, step, command, fed, text, how_failed(fed, command))
         for path in (*Path(folder).glob("*.dot"), *Path(folder).glob(".*.dot")):
             run.attachments[path.name.lstrip(".")] = path.read_bytes()
     return _state_of(run, before, step, output)

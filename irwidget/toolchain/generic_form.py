@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 
-from irwidget.toolchain import mlir, mlir_opt
-from irwidget.toolchain.tool import Pass, Run, State, TextState
+from irwidget.toolchain import external, feeding, mlir, mlir_opt, scratch
+from irwidget.toolchain.tool import Pass, Run, State, StepFailed, TextState
 from irwidget.trace import Step
 
 STEP = Step("generic form", "")
+_UNVERIFIED = (
+    "--mlir-print-op-generic",
+    "--mlir-very-unsafe-disable-verifier-on-parsing",
+    f"--mlir-elide-elementsattrs-if-larger={mlir.LARGE_ELEMENTS}",
+    f"--mlir-elide-resource-strings-if-larger={mlir.LARGE_RESOURCE}",
+)
 
 
 def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
-    """Print the module; large constants are left out, as in every dump."""
-    before = mlir_opt.as_mlir(run, state, step)
+    """Print the module; large constants are left out, as in every dump. A text that MLIR reads but its verifier
+    refuses is printed by a program, which may be told to let it pass.
+    """
+    try:
+        before = mlir_opt.as_mlir(run, state, step)
+    except StepFailed:
+        unverified = _unverified(state.text) if isinstance(state, TextState) else ""
+        if not unverified:
+            raise
+        yield Pass(step.tool, lambda _: TextState("mlir", unverified))
+        return
 
     def apply(_: State) -> State:
         text: str = before.module.operation.get_asm(
@@ -25,3 +41,15 @@ def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
         return TextState("mlir", text)
 
     yield Pass(step.tool, apply)
+
+
+def _unverified(text: str) -> str:
+    """The generic form of a text that is not verified; empty where no program reads it."""
+    for name in ("torch-mlir-opt", "mlir-opt"):
+        program = external.find(name)
+        if not isinstance(program, str):
+            with scratch.folder() as folder, contextlib.suppress(OSError):
+                fed = feeding.run([program.path, *_UNVERIFIED], text.encode(), folder)
+                if not fed.returncode:
+                    return fed.stdout.decode()
+    return ""

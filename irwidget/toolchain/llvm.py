@@ -173,6 +173,19 @@ def _own_target(text: str, asked: Settings) -> Settings:
 
 
 _TRIPLE = re.compile(r'^[ \t]*target[ \t]+triple[ \t]*=[ \t]*"(.+)"', re.M)
+_LAYOUT = re.compile(r'^[ \t]*target[ \t]+datalayout[ \t]*=[ \t]*"(.+)"', re.M)
+
+
+def _parse_for(triple: str, layout: str, text: str) -> Any:
+    """A module read for a target: alignments that the text leaves out are this layout's, and what the target forbids
+    is refused. Raises Rejected.
+    """
+    bare = _LAYOUT.sub("", _TRIPLE.sub("", text))
+    try:
+        return parse(f'target datalayout = "{layout}" target triple = "{triple}" {bare}')
+    except Rejected:
+        parse(text)  # says the place in the text as it was given
+        raise
 
 
 _AFTER_ATTRIBUTES = re.compile(
@@ -209,10 +222,11 @@ def optimize(text: str, asked: Settings) -> str:
     """
     own = _own_target(text, asked)
     target = machine(own) if asked.triple or _is_target(own.triple) else None
-    module = parse(text if target is None else _with_processor(text, own))
-    if target is not None:
-        module.triple = own.triple
-        module.data_layout = module.data_layout or str(target.target_data)
+    if target is None:
+        module = parse(text)
+    else:
+        layout = _LAYOUT.search(text)
+        module = _parse_for(own.triple, layout[1] if layout else str(target.target_data), _with_processor(text, own))
     if asked.level is None:
         return str(module)
     binding = _binding()
@@ -281,9 +295,7 @@ def _emitted(text: str, asked: Settings) -> str:
     earlier one: ids are then defined twice, or are others in each run (llvm-project, issue 160613).
     """
     target = machine(asked)
-    module = parse(_with_processor(text, asked))
-    module.triple = asked.triple
-    module.data_layout = str(target.target_data)
+    module = _parse_for(asked.triple, str(target.target_data), _with_processor(text, asked))
     return target.emit_assembly(module)
 
 

@@ -145,8 +145,8 @@ _NOT_OURS = re.compile(r"unregistered (dialect|operation)|not found for custom o
 
 
 def may_read(step: Step, said: str) -> bool:
-    """Whether a step is a program that may read MLIR of which the embedded parser has said this."""
-    return step.tool == "user-tool" or (step.program and _NOT_OURS.search(said) is not None)
+    """Whether a step reads MLIR of which the embedded parser has said this: as a program, or without verifying it."""
+    return step.tool in ("user-tool", "generic form") or (step.program and _NOT_OURS.search(said) is not None)
 
 
 def passes_of(run: Run, state: State, step: Step) -> Iterator[Pass]:

@@ -17,7 +17,7 @@ from irwidget.errors import IRWidgetError, LoweringInterrupted, UsageError
 from irwidget.experiments.cell import CellExperiment
 from irwidget.experiments.comparison import compare
 from irwidget.experiments.experiment import Experiment
-from irwidget.experiments.passes import Planned
+from irwidget.experiments.passes import Planned, leavable
 from irwidget.toolchain.events import PassStarted
 from irwidget.trace import Step, Trace, Verdict, lines_of
 from irwidget.views import beside
@@ -253,6 +253,14 @@ class Experiments:
     def cells(self) -> list[str]:
         """The text of the cell of each; "" where there is none."""
         return [getattr(one, "source", "") for one in self.shown()]
+
+    def leavable(self) -> list[list[int]]:
+        """For each the stages whose pass can be left out."""
+        found: list[list[int]] = []
+        for lowering, trace in zip(self.shown(), self._view.traces, strict=False):
+            places = leavable(lowering.trace)
+            found.append([stage for stage, dump in enumerate(trace.dumps) if lowering.trace.place_of(dump) in places])
+        return found
 
     def _at(self, trace: int, stage: int, text: str | None = None) -> AnyExperiment:
         if stage == CELL:

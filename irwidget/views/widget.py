@@ -95,6 +95,8 @@ class PassDiff(base.BundledView):
     `schema.experiments.Experiment`."""
     cells = traitlets.List().tag(sync=True)
     """For each lowering the text of its cell, which can be edited; "" where it has none."""
+    leavable = traitlets.List().tag(sync=True)
+    """For each lowering the stages whose pass can be left out, to run all the others."""
     editable = traitlets.Bool(False).tag(sync=True)
     """Whether dumps can be edited here: there is a kernel, and what was lowered."""
     reducible = traitlets.List().tag(sync=True)
@@ -131,8 +133,8 @@ class PassDiff(base.BundledView):
         packer.add(shown if letters(traces, _AT_ONCE) > _AT_ONCE else None)
         super().__init__(
             data=packer.data, graph=bundle("graph") if has_graphs(traces) else None, inside=_inside(traces),
-            editable=editable, cells=self._experimenting.cells(), reducible=self._reducing.possible(),
-            **{"left": left, "right": right} | state,
+            editable=editable, cells=self._experimenting.cells(), leavable=self._experimenting.leavable(),
+            reducible=self._reducing.possible(), **{"left": left, "right": right} | state,
         )  # fmt: skip
         self.on_msg(self._asked)
         if packer.complete:
@@ -244,6 +246,7 @@ class PassDiff(base.BundledView):
         with self._changing, self.hold_sync():
             self.traces = traces
             self.inside, self.data = _inside(traces), packer.data
+            self.leavable = self._experimenting.leavable()
             self.trace, self.against, self.left, self.right = trace, against, left, right
             self.cells, self.reducible = self._experimenting.cells(), self._reducing.possible()
         self._reducing.moved()
@@ -274,6 +277,7 @@ class PassDiff(base.BundledView):
         with self._changing, self.hold_sync():
             self.traces = traces
             self.inside, self.data = _inside(traces), packer.data
+            self.leavable = self._experimenting.leavable()
         self._fill(packer, (-1, -1))
 
     def grow(self, traces: Sequence[Trace], *, last: bool = False) -> None:
@@ -296,6 +300,7 @@ class PassDiff(base.BundledView):
         with self._changing, self.hold_sync():
             self.traces, self._packed = tuple(packer.traces), b""
             self.inside, self.data = _inside(traces), packer.data
+            self.leavable = self._experimenting.leavable()
             if follows:
                 self.trace, self.against = at, -1
                 self.left, self.right = self._opened = opened

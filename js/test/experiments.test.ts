@@ -1,20 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { callOf, cellOf } from "../src/experiments/code";
-import { begins } from "../src/experiments/main";
 import { withExperiments } from "../src/keeping";
 import type { Experiment } from "../src/schema";
 
 const one = { pipeline: "mlir-opt '--pass-pipeline=builtin.module(cse)'", trace: 1 } as Experiment;
-
-describe("a pass to leave out", () => {
-  it("is behind a dump that something parses", () => {
-    const dumps = (...languages: string[]) => languages.map((language) => ({ language }));
-    expect(begins(dumps("python", "fx"))).toBe(false);
-    expect(begins([])).toBe(false);
-    expect(begins(dumps("python", "mlir", "ptx"))).toBe(true);
-    expect(begins(dumps("llvm"))).toBe(true);
-  });
-});
 
 describe("an experiment as code", () => {
   it("is a cell with its pipeline and its text", () => {

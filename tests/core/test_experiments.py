@@ -122,6 +122,11 @@ def test_values_that_the_text_leaves_out_are_not_made_up(model):
         UsageError, match=r"leaves out the values of torch_tensor.*mlir-translate needs: lower with elide"
     ):
         low.edit(20).run()
+    wrong = low.edit(20, low.dumps[20].text.replace("linalg.fill", "linalg.fil", 1))
+    with pytest.raises(irwidget.PassError, match=r"'linalg\.fil' is unknown\n  at line \d+, column \d+") as raised:
+        wrong.run()
+    assert raised.value.lowering
+    assert raised.value.lowering.dumps[0].text == wrong.text
     again = irwidget.lower(model, torch.randn(2, 4), to="linalg_on_tensors_mlir").edit(20).run(check=True)
     assert again.check.state == "not checked"
     assert "leaves out the values" in again.check.reason

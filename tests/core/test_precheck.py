@@ -52,6 +52,10 @@ BY_PROGRAM = [
     ("mlir-opt --pass-pipeline='builtin.module(canonicalise)'", "'canonicalise' does not refer to a registered pass"),
     ("mlir-translate --mlir-to-llvmi", "Did you mean '--mlir-to-llvmir'?"),
     ("user-tool cat | opt -passes=instcombin", "unknown pass name 'instcombin'. Did you mean instcombine"),
+    (
+        "user-tool cat | opt -passes=sink,tysan",
+        "unknown function pass 'tysan'. --print-passes has it among 'Module passes', which do not stand here",
+    ),
     ("user-tool cat | opt -O2 -mtripl=x", "Did you mean '--mtriple=x'?"),
 ]
 

@@ -143,3 +143,32 @@ def test_a_triple_without_a_vendor_has_the_calls_of_its_system(triple: str) -> N
     ours = irwidget.lower(text, to="raw_ir", pipeline=f"llc -mtriple={triple}").text
     real = program("llc", f"-mtriple={triple}", text)
     assert comparable("llc", ours).strip() == comparable("llc", real).strip()
+
+
+ALIGNED = """\
+define i64 @f(ptr %p) {
+  %a = alloca i64
+  %b = load i64, ptr %p
+  store volatile i64 %b, ptr %a
+  ret i64 %b
+}
+"""
+OTHER_LAYOUT = 'target datalayout = "e-i64:16"\ntarget triple = "x86_64-pc-linux-gnu"\n'
+
+
+@pytest.mark.parametrize("triple", ["xcore", "avr", "msp430", "sparc", "i386-linux-gnu"])
+@pytest.mark.parametrize("head", ["", OTHER_LAYOUT], ids=["", "a layout of its own"])
+def test_an_alignment_that_the_text_leaves_out_is_that_of_the_target(triple: str, head: str) -> None:
+    for tool in ("llc", "opt"):
+        embedded = {"llc": llvm.emit, "opt": llvm.optimize}[tool]
+        ours = embedded(head + ALIGNED, llvm.settings(tool, f"-mtriple={triple}" + " -O1" * (tool == "opt")))
+        real = program(tool, f"-mtriple={triple}" + " -S -O1" * (tool == "opt"), head + ALIGNED)
+        assert comparable(tool, ours).strip() == comparable(tool, real).strip()
+
+
+@pytest.mark.parametrize("tool", ["llc", "opt -O1"])
+def test_what_a_target_forbids_is_refused_and_an_error_keeps_its_place(tool: str) -> None:
+    with pytest.raises(irwidget.IRWidgetError, match=r"alloca on amdgpu must be in addrspace\(5\)\n  %a = alloca i64"):
+        irwidget.lower(ALIGNED, to="raw_ir", pipeline=f"{tool} -mtriple=amdgcn")
+    with pytest.raises(irwidget.IRWidgetError, match="at line 1, column 8"):
+        irwidget.lower(ALIGNED.replace("i64", "i0", 1), to="raw_ir", pipeline=f"{tool} -mtriple=avr")

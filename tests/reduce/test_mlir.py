@@ -126,6 +126,30 @@ def test_what_is_left_fails_in_the_same_way_and_is_small(name):
     assert f"Reduced from {reduced.before} operations to {reduced.operations}." in reduced.report
 
 
+UNVERIFIED = """\
+func.func @f(%x: !torch.vtensor<[1,2,3],f32>) -> !torch.vtensor<[1,2,3,4],f32> {
+  %int0 = torch.constant.int 0
+  %int1 = torch.constant.int 1
+  %int2 = torch.constant.int 2
+  %0 = torch.aten.tanh %x : !torch.vtensor<[1,2,3],f32> -> !torch.vtensor<[1,2,3],f32>
+  %1 = torch.prim.ListConstruct %int1, %int2, %int0 : (!torch.int, !torch.int, !torch.int) -> !torch.list<int>
+  %2 = torch.aten.permute %0, %1 : !torch.vtensor<[1,2,3],f32>, !torch.list<int> -> !torch.vtensor<[1,2,3,4],f32>
+  return %2 : !torch.vtensor<[1,2,3,4],f32>
+}
+"""
+
+
+@pytest.mark.parametrize("tool", ["mlir-opt", "torch-mlir-opt"])
+def test_what_the_verifier_refuses_is_taken_apart_as_operations(tool):
+    low = failed(lambda: raw(UNVERIFIED, f"{tool} --cse"))
+    reduced = low.reduce()
+    assert "'torch.aten.permute' op expected input and output tensors to have same rank, but 3 != 4" in reduced.message
+    assert (reduced.language, reduced.before, reduced.operations, reduced.complete) == ("mlir", 8, 4, True)
+    assert "torch.constant.int" not in reduced.text
+    again = failed(lambda: raw(reduced.text, reduced.pipeline))
+    assert kind_of(low.failure).includes(kind_of(again.failure))
+
+
 def test_the_pass_alone_needs_less():
     low = failed(FAILURES["fft"][0])
     alone = low.reduce(alone=True)

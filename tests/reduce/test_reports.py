@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import sys
+
 import pytest
 
 import irwidget
@@ -113,4 +116,80 @@ def test_of_a_program_the_pass_that_fails_stands_alone_below_it(ir, name, langua
     assert found.report.endswith(
         "```sh\npython -m irwidget lower program.py\n```\n\nThe pass that fails, alone:\n\n"
         f"```{language}\n{ir}\n```\n\n```sh\nmlir-opt --cse {name}\n```"
+    )
+
+
+POINTERS = "define <2 x ptr> @f(i32 %n) {\n  %a = add i32 %n, 1\n  ret <2 x ptr> zeroinitializer\n}\n"
+PAIR = "define { i32, i32 } @f() {\n  ret { i32, i32 } poison\n}\n"
+PROGRAM = r"llc \d+\.\d+\.\d+ \(/\S+/llc\)"
+
+
+def reduced(text, pipeline, **options):
+    with pytest.raises(irwidget.IRWidgetError) as raised:
+        irwidget.lower(text, to="raw_ir", pipeline=pipeline, **options)
+    return raised.value.lowering.reduce()
+
+
+@pytest.mark.external
+def test_a_program_of_the_command_that_does_not_fail_is_told_with_the_command_that_does():
+    found = reduced(POINTERS, "llc -mtriple=spirv64")
+    assert "Assertion" in found.message  # which released programs do not have
+    assert found.again
+    assert not found.again.fails
+    ours = "python -m irwidget lower input.ll --to raw_ir --pipeline 'llc -mtriple=spirv64'"
+    said = f"{PROGRAM} does not fail on it; what does is of the versions below:\n\n```sh\n{re.escape(ours)}\n```\n"
+    assert re.search(f"```sh\nllc -mtriple=spirv64 input.ll\n```\n{said}Versions: ", found.report)
+
+
+@pytest.mark.external
+@pytest.mark.parametrize(
+    ("pipeline", "said"),
+    [
+        ("llc -mtriple=bpf", "llc exited with 1: error: .*aggregate returns are not supported"),
+        ("opt -O1 | llc -mtriple=bpf", "llc exited with 1: error: .*aggregate returns are not supported"),
+    ],
+)
+def test_what_the_programs_of_the_command_say_is_told(pipeline, said):
+    found = reduced(PAIR, pipeline)
+    assert found.again
+    assert found.again.fails
+    assert re.search(f"\nRun as {PROGRAM}: {said}\nVersions: ", found.report)
+    assert reduced(PAIR, pipeline, external=True).again is None
+
+
+def test_a_pass_that_never_ends_is_limited_and_made_small_on_the_command_line(tmp_path, capsys):
+    tool, text = tmp_path / "tool.py", tmp_path / "in.mlir"
+    tool.write_text("import sys\n\ntext = sys.stdin.read()\nwhile 'arith.divsi' in text:\n    pass\nprint(text)\n")
+    text.write_text("func.func @f(%a: i32) -> i32 {\n  %0 = arith.divsi %a, %a : i32\n  return %0 : i32\n}\n")
+    pipeline = f"user-tool {sys.executable} {tool}"
+    assert cli.main(["reduce", str(text), "--pipeline", pipeline, "--timeout", "4"]) == 0
+    report = capsys.readouterr().out
+    assert "timed out (after 4 s)" in report
+    assert "Reduced from 3 operations to " in report
+
+
+@pytest.mark.external
+def test_what_only_the_installed_program_fails_on_is_told_with_the_next_step(tmp_path, capsys):
+    path = tmp_path / "in.mlir"
+    path.write_text("func.func @f(%a: !torch.int) -> !torch.int {\n  return %a : !torch.int\n}\n")
+    assert cli.main(["reduce", str(path), "--pipeline", "mlir-opt --cse"]) == 2
+    assert re.search(
+        rf"The pipeline does not fail on {re.escape(str(path))} as it runs here\. Run as mlir-opt \S+ \(\S+\): "
+        r"mlir-opt exited with 1: .*torch.*\n.*Next step: --external makes it small with the installed programs",
+        capsys.readouterr().err,
+    )
+    path.write_text("func.func @f(%a: i32) -> i32 {\n  return %a : i32\n}\n")
+    assert cli.main(["reduce", str(path), "--pipeline", "mlir-opt --cse"]) == 2
+    assert f"The pipeline does not fail on {path}: --contains TEXT says what is wrong" in capsys.readouterr().err
+
+
+def test_what_is_left_of_triton_ir_is_shown_as_mlir():
+    pytest.importorskip("triton")
+    line = "    %0 = tt.make_range {end = 100 : i32, start = 0 : i32} : tensor<100xi32>\n"
+    text = f"module {{\n  tt.func public @f(%a: i32) {{\n{line}    tt.return\n  }}\n}}\n"
+    found = reduced(text, "triton-opt --cse")
+    assert found.operations == 2
+    assert (
+        f"```mlir\n  tt.func public @f(%a: i32) {{\n{line}  }}\n```\n\n```sh\ntriton-opt --cse input.mlir\n"
+        in found.report
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import time
 import zipfile
 
 import pytest
+import torch
 
 import irwidget
 from irwidget import UsageError
@@ -264,3 +266,50 @@ def test_the_verdicts_of_both_are_computed_when_asked_for():
     assert here.startswith("differs")
     assert low.check is None, "the original stays as it is"
     view.close()
+
+
+def of_a_model(target):
+    class Doubled(torch.nn.Module):
+        def forward(self, x):
+            return x.sin() * 2
+
+    arch = {"arch": "sm_90"} if target != "linalg_on_tensors_mlir" else {}
+    return irwidget.lower(Doubled(), torch.ones(64), to=target, **arch)
+
+
+def of_a_kernel(target):
+    from tests.triton.kernels import add_kernel
+
+    numbers = torch.ones(256)
+    return irwidget.lower(add_kernel, numbers, numbers, numbers, 256, BLOCK=64, to=target, arch="sm_90", grid=(4,))
+
+
+def can_leave_out(low, index):
+    """Whether some dump before lists the pass of a dump by itself."""
+    for start in range(index - 1, -1, -1):
+        with contextlib.suppress(irwidget.UsageError):
+            return any(one.index == index for one in low.edit(start).passes)
+    return False
+
+
+@pytest.mark.parametrize(
+    ("make", "target", "some"),
+    [
+        (of_a_model, "linalg_on_tensors_mlir", 1.0),
+        (of_a_model, "nvptx", 1.0),
+        (of_a_model, "inductor_triton", 0.0),
+        (of_a_model, "inductor_ttgir", 0.1),
+        (of_a_kernel, "triton_gpu_ir", 1.0),
+        (of_a_kernel, "triton_nvptx", 0.7),
+    ],
+)
+def test_a_pass_is_offered_to_be_left_out_where_that_can_be_done(make, target, some):
+    if target not in ("linalg_on_tensors_mlir", "nvptx"):
+        pytest.importorskip("triton")
+    low = make(target)
+    made = PassDiff([low.trace], lowerings=[low])
+    numbers = range(len(low.dumps))
+    assert made.leavable == [[index for index in numbers if can_leave_out(low, index)]]
+    assert len(made.leavable[0]) == pytest.approx(some * (len(numbers) - 1), abs=0.1 * len(numbers))
+    made.close()
+    assert PassDiff([low.trace]).leavable == []

@@ -15,9 +15,6 @@ import { Tree } from "./tree";
 
 /** Languages that something here parses, so that what is edited can go on. */
 const EDITABLE = new Set(["mlir", "llvm"]);
-/** Whether one of these dumps has a parser, from which what follows can run without a pass. */
-export const begins = (dumps: readonly { readonly language: string }[]): boolean =>
-  dumps.some(({ language }) => EDITABLE.has(language));
 /** The stage that stands for the cell. */
 const CELL = -1;
 /** Milliseconds after the last change before the notebook is given what there is. */
@@ -151,7 +148,7 @@ export class Experiments {
     const button = (text: string, title: string, click: () => void, more = ""): HTMLElement =>
       h("button", { type: "button", class: `irw-inside${more}`, title, ...OWN_KEYS, click }, text);
     const found: HTMLElement[] = [];
-    if (begins(this.view.traces[at.trace]?.stages.slice(0, at.stage) ?? []))
+    if (this.leavable[at.trace]?.includes(at.stage))
       found.push(
         button(
           "Leave out",
@@ -190,6 +187,11 @@ export class Experiments {
   /** The text of the cell of each lowering; empty where it has none. */
   private get cells(): readonly string[] {
     return (this.model.get("cells") as readonly string[] | undefined) ?? [];
+  }
+
+  /** The stages of each lowering whose pass can be left out. */
+  private get leavable(): readonly (readonly number[])[] {
+    return (this.model.get("leavable") as readonly (readonly number[])[] | undefined) ?? [];
   }
 
   /** Open what an experiment was made of. */
