@@ -209,6 +209,16 @@ def test_of_several_kernels_that_are_compared_at_once_the_wrong_one_is_named():
     assert states == {"plus_one": "not checked", "second": "differs"}
 
 
+def test_a_kernel_that_was_given_results_of_another_is_not_blamed_alone():
+    second = CHECKED.partition("@triton.jit")[2].partition("x = torch")[0].replace("plus_one", "second")
+    cell = f"@triton.jit{second}z = torch.empty_like(x)\nsecond[(1,)](y, z)\n"
+    blamed = "1 < 0.5 is False (it was given results of plus_one, which may be what is wrong)"
+    for more, said in (("", blamed), ("assert torch.equal(y, x + 1)\n", "1 < 0.5 is False")):
+        low = lowered(f"{cell}{more}assert (z - (x + 1)).abs().max() < 0.5")
+        assert low["second"].check.state == "differs"
+        assert low["second"].check.reason.partition("says: ")[2] == said
+
+
 def test_a_number_that_was_read_is_a_number_when_the_cell_is_over():
     checked("err = (y - x).abs().max().item(); n = (y != x).sum().item()")
     err, n = (shell().user_ns[name] for name in ("err", "n"))

@@ -104,7 +104,7 @@ class Launches(list[Launch]):
         )
         if self.seconds is not None:
             self.seconds = max(0.1, self.seconds - (time.monotonic() - began))
-        self.references.wrote(launch.compared, written, (*args, *kwargs.values()))
+        self.references.wrote(launch.name, launch.compared, written, (*args, *kwargs.values()))
 
     def measured(self, captured: CapturedKernel, named: Mapping[str, Any]) -> None:
         """Note that an autotuner has launched what was noted over and over, for its writes, on these arguments."""

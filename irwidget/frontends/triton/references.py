@@ -84,13 +84,21 @@ class References:
         self._doubt = ""
         self._differences = Differences(self._found, lambda tensor: bool(self._provenance.origin(tensor).of))
         self._running = False
+        self._launches: dict[int, tuple[str, dict[int, Compared]]] = {}
+        """Names of launches, by the `id` of their list, and the lists of those that they were given results of."""
         self._arrays: dict[int, tuple[private_torch.StorageWeakRef, int]] = {}
         """A sum of what memory held when it was given to NumPy, which may write there unseen."""
 
-    def wrote(self, compared: Compared, storages: Sequence[torch.UntypedStorage], given: Sequence[Any]) -> None:
+    def wrote(
+        self, name: str, compared: Compared, storages: Sequence[torch.UntypedStorage], given: Sequence[Any]
+    ) -> None:
         """A launch that was given this has written these; comparisons with them go to its list, to no earlier one's."""
         with as_it_is():
-            self._provenance.wrote(compared, storages, [one for value in given for one in tensors(value)])
+            before = [one for value in given for one in tensors(value)]
+            self._launches.setdefault(id(compared), (name, {}))[1].update(
+                together(map(self._provenance.origin, before)).through
+            )
+            self._provenance.wrote(compared, storages, before)
             for storage in storages:
                 self._arrays.pop(private_torch.storage_key(storage), None)
 
@@ -252,8 +260,20 @@ class References:
             return
         for compared, exact in answer.found:
             exact = exact and (answer.equal or len(answer.found) == 1)  # of several, nobody knows which is wrong
-            one = LaunchComparison(calling_line(), answer.equal, answer.said, self._doubt, exact, use.ends, answer.bits)
+            said = answer.said and answer.said + self._before(compared)
+            one = LaunchComparison(calling_line(), answer.equal, said, self._doubt, exact, use.ends, answer.bits)
             compared.append(one)
+
+    def _before(self, compared: Compared) -> str:
+        """Who else may be wrong: the launches before one whose own results were not found right."""
+        _, before = self._launches[id(compared)]
+        others = [
+            self._launches[at][0]
+            for at, one in before.items()
+            if one is not compared and not any(each.equal and each.exact for each in one)
+        ]
+        names = ", ".join(dict.fromkeys(others))
+        return f" (it was given results of {names}, which may be what is wrong)" if names else ""
 
 
 _ARRAYS = ("numpy", "__array__")
