@@ -217,6 +217,9 @@ def test_a_kernel_that_was_given_results_of_another_is_not_blamed_alone():
         low = lowered(f"{cell}{more}assert (z - (x + 1)).abs().max() < 0.5")
         assert low["second"].check.state == "differs"
         assert low["second"].check.reason.partition("says: ")[2] == said
+        made = low["plus_one"].check.reason.partition(f"; {MADE} ")
+        assert made[2] == f"differs from its reference (line {20 + bool(more)}): 1 < 0.5 is False"
+        assert made[0] == (AGREES.replace("13", "20") if more else AGREES.partition(";")[0])
 
 
 def test_a_number_that_was_read_is_a_number_when_the_cell_is_over():

@@ -258,11 +258,14 @@ class References:
         use = use or using()
         if use is None or use.wanted not in (None, answer.wanted):
             return
+        seen = LaunchComparison(calling_line(), answer.equal, answer.said, self._doubt, False, use.ends, answer.bits)
         for compared, exact in answer.found:
             exact = exact and (answer.equal or len(answer.found) == 1)  # of several, nobody knows which is wrong
-            said = answer.said and answer.said + self._before(compared)
-            one = LaunchComparison(calling_line(), answer.equal, said, self._doubt, exact, use.ends, answer.bits)
-            compared.append(one)
+            compared.append(replace(seen, said=answer.said and answer.said + self._before(compared), exact=exact))
+        direct = {id(compared) for compared, _ in answer.found}
+        before = {at: one for compared, _ in answer.found for at, one in self._launches[id(compared)][1].items()}
+        for at in before.keys() - direct:
+            before[at].append(seen)
 
     def _before(self, compared: Compared) -> str:
         """Who else may be wrong: the launches before one whose own results were not found right."""
