@@ -131,7 +131,12 @@ def wrapper_tensor(kind: Any, size: Any, stride: Any, dtype: torch.dtype, device
 
 def storage_id(tensor: torch.Tensor) -> int:
     """A number that tensors share which share memory, fake ones too."""
-    return tensor.untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage]
+    return storage_key(tensor.untyped_storage())
+
+
+def storage_key(storage: torch.UntypedStorage) -> int:
+    """The same of a storage itself."""
+    return storage._cdata  # pyright: ignore[reportPrivateUsage]
 
 
 class _Moment(threading.local):

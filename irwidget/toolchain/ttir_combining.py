@@ -37,7 +37,7 @@ def _combine(region: Region) -> _Combine:
             places[place] = value
         return region.run(places)[1]
 
-    def combine(places: Places, *sides: Sequence[Any], whole: bool = False) -> list[Any]:
+    def combine(places: Places, *sides: Sequence[Any]) -> list[Any]:
         given = [value for side in sides for value in side]
         shape = given[0].shape
         if any(value.shape != shape for value in given):
@@ -45,8 +45,6 @@ def _combine(region: Region) -> _Combine:
         try:
             return [one if one.shape == shape else np.broadcast_to(one, shape) for one in at_once(places, given)]
         except NotAtOnce as error:
-            if whole:
-                raise
             flat = [np.broadcast_to(value, shape).reshape(-1) for value in given]
             return [one.reshape(shape) for one in apart(places, flat, np.broadcast_to(error.apart, shape).reshape(-1))]
 
@@ -102,31 +100,14 @@ def _in_any_order(op: Operation) -> bool:
 def _scan(op: Operation, combine: _Combine, _: Poison) -> _Compute:
     axis, way = number(op, "axis"), -1 if "reverse = true" in op.text else 1
 
-    def in_steps(places: Places, values: list[Any]) -> list[Any]:
+    def scan(places: Places, given: list[Any]) -> list[Any]:
         """Each step combines twice as many elements as the one before."""
-        made, step = [np.array(value) for value in values], 1
-        while step < len(values[0]):
-            together = combine(places, [one[:-step] for one in made], [one[step:] for one in made], whole=True)
+        made, step = [np.array(np.moveaxis(one, axis, 0)[::way]) for one in given], 1
+        while step < len(made[0]):
+            together = combine(places, [one[:-step] for one in made], [one[step:] for one in made])
             for one, value in zip(made, together, strict=True):
                 one[step:] = value
             step *= 2
-        return made
-
-    def one_by_one(places: Places, values: list[Any]) -> list[Any]:
-        made = [np.array(value) for value in values]
-        before: list[Any] = [value[0] for value in values]
-        for at in range(1, len(values[0])):
-            before = combine(places, before, [value[at] for value in values])
-            for one, value in zip(made, before, strict=True):
-                one[at] = value
-        return made
-
-    def scan(places: Places, given: list[Any]) -> list[Any]:
-        values = [np.moveaxis(one, axis, 0)[::way] for one in given]
-        try:
-            made = in_steps(places, values)
-        except NotAtOnce:
-            made = one_by_one(places, values)
         return [np.moveaxis(value[::way], 0, axis) for value in made]
 
     return scan

@@ -10,25 +10,27 @@ import ctypes
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import anywidget
 import ipywidgets
+import numpy
 import pytest
 import torch
 from IPython.terminal.interactiveshell import TerminalInteractiveShell
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 import irwidget
-from irwidget import private_ipython, private_python, private_torch, private_torch_mlir
+from irwidget import private_ipython, private_numpy, private_python, private_torch, private_torch_mlir
 from irwidget.toolchain import forked, mlir
 from irwidget.trace import Location
 
 ROOT = Path(irwidget.__file__).parent
 HOMES = {
     "private.py", "triton_private.py", "private_torch.py", "private_torch_library.py", "private_torch_mlir.py",
-    "private_ipython.py", "private_python.py",
+    "private_ipython.py", "private_python.py", "private_numpy.py",
 }  # fmt: skip
 DOCUMENTED = {
     "_repr_mimebundle_": "IPython: what an object shows itself by",
@@ -294,3 +296,27 @@ def test_the_lock_of_imports_is_given_back_by_who_has_it():
     done.set()
     other.join()
     assert still
+
+
+def test_numpy_compares_arrays_by_the_function_that_is_wrapped():
+    from numpy.testing import assert_allclose, assert_array_equal
+
+    seen: list[Any] = []
+
+    def noted(compare: Callable[..., Any], *_: str) -> Callable[..., Any]:
+        def noting(*sides: Any) -> Any:
+            seen.append(sides)
+            return compare(*sides)
+
+        return noting
+
+    one = numpy.ones(2)
+    with private_numpy.comparisons_wrapped(noted, noted):
+        for compare in (assert_allclose, assert_array_equal, numpy.allclose, numpy.array_equal):
+            compare(one, one)
+        with pytest.raises(AssertionError, match="Mismatched elements: 2 / 2"):
+            assert_allclose(one, one + 1)
+    assert_allclose(one, one)
+    assert [all(side is one for side in sides) for sides in seen] == [True] * 4 + [False]
+    tensor = torch.ones(4)
+    assert private_numpy.tensors(tensor.numpy()[1:]).data_ptr() == tensor.data_ptr()

@@ -1,5 +1,6 @@
 """What executed launches compute, where Python, NumPy and compiled Triton would differ: the values are a GPU's."""
 
+import itertools
 import math
 import re
 
@@ -610,6 +611,21 @@ def test_a_function_that_decides_by_elements_goes_another_way_for_each_of_them()
     x = torch.randint(1, 9, (64, 4), dtype=torch.int32) * torch.randint(1, 99, (64, 1), dtype=torch.int32)
     values, notes = written(divisors, x, like=torch.zeros(64, dtype=torch.int32), N=64)
     assert values == [math.gcd(*row) for row in x.tolist()]
+    assert notes == []
+
+
+@triton.jit
+def running_divisors(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + i, tl.associative_scan(tl.load(x + i), 0, common_divisor))
+    tl.store(out + N + i, tl.associative_scan(tl.load(x + i), 0, common_divisor, reverse=True))
+
+
+def test_a_scan_by_a_function_that_decides_by_elements_is_right_in_both_directions():
+    x = torch.randint(1, 9, (64,), dtype=torch.int32) * 5040
+    values, notes = written(running_divisors, x, like=torch.zeros(128, dtype=torch.int32), N=64)
+    forward, backward = (list(itertools.accumulate(one, math.gcd)) for one in (x.tolist(), x.tolist()[::-1]))
+    assert values == [*forward, *backward[::-1]]
     assert notes == []
 
 

@@ -1,4 +1,4 @@
-"""Comparisons that an `assert` looks at, and nothing else: it can be left out where tensors have no values."""
+"""What a cell does with a comparison: ends by it, as `assert` does, goes on by it, or only shows it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,22 @@ import functools
 import itertools
 import linecache
 from types import FrameType
+from typing import NamedTuple
 
 _Span = tuple[int | None, int | None, int | None, int | None]
 """First and last line, first and last column."""
+
+
+class Use(NamedTuple):
+    """What a truth is for."""
+
+    wanted: bool | None = None
+    """What it is to be; None where the cell does not say so, and shows or keeps it."""
+    ends: bool = False
+    """Whether the cell ends where it is not."""
+
+    def negated(self) -> Use:
+        return self if self.wanted is None else Use(not self.wanted, self.ends)
 
 
 def by_an_assert(frame: FrameType) -> bool:
@@ -17,26 +30,62 @@ def by_an_assert(frame: FrameType) -> bool:
 
     False where the test says `not`, `or` or more of the value, and where there is no source.
     """
-    positions = frame.f_code.co_positions()
-    span = next(itertools.islice(positions, frame.f_lasti // 2, None), (None,) * 4)
-    lines = linecache.getlines(frame.f_code.co_filename, frame.f_globals)
-    return span in _spans("".join(lines))
+    return _span_of(frame) in _read(frame).asserted
+
+
+def use(frame: FrameType) -> Use | None:
+    """What the truth is for that the running instruction of a frame computes.
+
+    None where the cell goes on in one way or another by it, as `while` does.
+    """
+    first, last, start, end = _span_of(frame)
+    if first is None or last is None or start is None or end is None:
+        return Use()
+    parents = _read(frame).parents
+    ending = [node for node in parents if (node.end_lineno, node.end_col_offset) == (last, end)]
+    begun = [node for node in ending if (node.lineno, node.col_offset) <= (first, start)]
+    # A method's call begins at its name where that is in a line of its own.
+    if not (node := max(begun, key=lambda one: (one.lineno, one.col_offset, -_depth(one, parents)), default=None)):
+        return Use()
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("max", "min", "sorted"):
+        return None
+    return _use(node, parents)
+
+
+def _span_of(frame: FrameType) -> _Span:
+    return next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None, None, None, None))
+
+
+_Parents = dict[ast.expr, ast.AST]
+
+
+class _Source(NamedTuple):
+    asserted: frozenset[_Span]
+    """Where a text has what its `assert`s ask for. The jump of an `assert` has the place of the statement."""
+    parents: _Parents
+    """What each of its expressions is directly in."""
+
+
+def _read(frame: FrameType) -> _Source:
+    return _parsed("".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals)))
 
 
 @functools.lru_cache(maxsize=16)
-def _spans(source: str) -> frozenset[_Span]:
-    """Where a text has what its `assert`s ask for. The jump of an `assert` has the place of the statement."""
+def _parsed(source: str) -> _Source:
     try:
-        statements = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Assert)]
+        nodes = [*ast.walk(ast.parse(source))]
     except (SyntaxError, ValueError, RecursionError):
-        return frozenset()
+        return _Source(frozenset(), {})
+    parents = {child: node for node in nodes for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)}
     found: set[_Span] = set()
-    for statement in statements:
+    for statement in nodes:
+        if not isinstance(statement, ast.Assert):
+            continue
         parts = _parts(statement.test)
         found |= {_span(part) for part in parts if isinstance(part, ast.Call | ast.Compare)}
         if not any(isinstance(part, ast.UnaryOp | ast.BoolOp | ast.IfExp | ast.NamedExpr) for part in parts):
             found.add(_span(statement))
-    return frozenset(found)
+    return _Source(frozenset(found), parents)
 
 
 def _parts(test: ast.expr) -> list[ast.expr]:
@@ -47,3 +96,64 @@ def _parts(test: ast.expr) -> list[ast.expr]:
 
 def _span(node: ast.expr | ast.stmt) -> _Span:
     return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
+
+
+def _depth(node: ast.AST, parents: _Parents) -> int:
+    depth = 0
+    while isinstance(node, ast.expr):
+        node, depth = parents[node], depth + 1
+    return depth
+
+
+_THE_SAME_TRUTH = frozenset(["all", "any", "bool", "item", "cpu"])
+"""Functions and methods whose result is what they are given, of one truth."""
+
+
+def _use(node: ast.expr, parents: _Parents) -> Use | None:
+    path = [node]
+    while isinstance(above := parents[path[-1]], ast.expr):
+        path.append(above)
+    use = _of_statement(above, path[-1])
+    for outer, inner in itertools.pairwise(reversed(path)):
+        if isinstance(outer, ast.UnaryOp) and isinstance(outer.op, ast.Not | ast.Invert):
+            use = use and use.negated()
+        elif isinstance(outer, ast.BoolOp):
+            each = isinstance(outer.op, ast.And)
+            use = use if use and use.wanted in (None, each) else None
+        elif not (isinstance(outer, ast.Attribute | ast.NamedExpr) or _passes_on(outer, inner)):
+            return Use()
+    return use
+
+
+def _passes_on(outer: ast.expr, inner: ast.expr) -> bool:
+    """Whether a call gives the truth that it is given."""
+    if not isinstance(outer, ast.Call):
+        return False
+    function = outer.func
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return name in _THE_SAME_TRUTH and (inner is function or outer.args == [inner])
+
+
+def _of_statement(statement: ast.AST, expression: ast.expr) -> Use | None:
+    """What a statement does with an expression of its own."""
+    match statement:
+        case ast.Assert(test=test) if test is expression:
+            return Use(True, ends=True)
+        case ast.If(body=body, orelse=other):
+            if (ends := _ends(body)) or _ends(other):
+                return Use(not ends, ends=True)
+            if not all(isinstance(one, ast.Expr) for one in (*body, *other)):
+                return None
+            return Use() if other else Use(False)
+        case ast.While() | ast.comprehension():
+            return None
+        case _:
+            return Use()
+
+
+def _ends(body: list[ast.stmt]) -> bool:
+    """Whether statements end the cell."""
+    return any(isinstance(one, ast.Raise) or ast.unparse(one).startswith(_EXITS) for one in body)
+
+
+_EXITS = ("assert False", "assert 0", "sys.exit(", "exit(", "quit(", "os._exit(", "pytest.fail(")

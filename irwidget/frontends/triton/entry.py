@@ -96,29 +96,47 @@ class _TritonKernel(KernelBegun):
         compared = getattr(self.given.obj, "compared", None)
         executed = f"{target.name} is not executed"
         if not compared:
-            return not_checked(
-                f"{executed}, and the cell compares nothing with what {trace.name} wrote, or what it makes of that"
-            )
+            what = f"what {trace.name} wrote, or what it makes of that"
+            return not_checked(f"{executed}, and the cell compares nothing with {what}, by what is followed here")
         if doubt := next((one.doubt for one in compared if one.doubt), ""):
             return not_checked(f"{executed}, and {doubt}")
-        wrong = next((one for one in compared if one.exact and not one.equal), None)
-        if wrong is None:
+        if (wrong := _wrong([one for one in compared if one.exact])) is None:
             return not_checked(f"{executed}; {_found(compared)}")
         place = f" at line {wrong.place.line}" if wrong.place else ""
         reason = f"the CPU executes its TTIR, and the cell's own reference{place} says: {wrong.said}"
         return Verdict("differs", "the kernel's TTIR, before any pass", None, reason)
 
 
+def _wrong(exact: Sequence[LaunchComparison]) -> LaunchComparison | None:
+    """The comparison that shows that results are wrong: one that is printed yields to others that agree.
+
+    To any that the cell ends by, as `assert allclose(y, z, atol=0.1)` after `print(allclose(y, z))`, and where it is
+    of bits, to any.
+    """
+    agree = [one for one in exact if one.equal]
+    asked = any(one.asked for one in agree)
+    wrong = [one for one in exact if not one.equal and (one.asked or not (asked or (one.bits and agree)))]
+    return next(iter(wrong), None)
+
+
 def _found(compared: Sequence[LaunchComparison]) -> str:
     """What comparisons say of a kernel, none of which shows that it is wrong."""
     exact = [one for one in compared if one.exact]
-    said = [f"the kernel's TTIR, executed on the CPU, agrees with the cell's reference{_lines(exact)}"] if exact else []
+    agree = [one for one in exact if one.equal]
+    said = [f"the kernel's TTIR, executed on the CPU, agrees with the cell's reference{_lines(agree)}"] if agree else []
     made = [one for one in compared if not one.exact]
     what = "what the cell makes of its results, by the CPU,"
+    if wrong := [one for one in exact if not one.equal]:
+        said.append(f"it differs by another, which the cell only shows{_lines(wrong)}: {wrong[0].said}")
     if agree := [one for one in made if one.equal]:
         said.append(f"{what} agrees with its reference{_lines(agree)}")
-    if differ := [one for one in made if not one.equal]:
+    if differ := [one for one in made if one.equal is False]:
         said.append(f"{what} differs from its reference{_lines(differ)}: {differ[0].said}")
+    if not said:
+        far = ", ".join(dict.fromkeys(one.said for one in made))
+        said.append(
+            f"the cell reads how far it is off its reference, {far}{_lines(made)}, and compares that with nothing"
+        )
     return "; ".join(said)
 
 

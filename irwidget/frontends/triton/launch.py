@@ -24,13 +24,18 @@ class LaunchComparison:
     """A comparison of the user's own: `torch.testing.assert_close(y, x + x)`."""
 
     place: Location | None
-    equal: bool
+    equal: bool | None
+    """None where the cell reads how far they are apart and does not say how far they may be."""
     said: str = ""
-    """In what they differ."""
+    """In what they differ, or how far."""
     doubt: str = ""
     """Why what launches have written before is left to chance."""
     exact: bool = True
     """Whether what the launch has written is compared, as it is; else what operations have made of it."""
+    asked: bool = True
+    """Whether the cell ends where they differ."""
+    bits: bool = False
+    """Whether floats are compared bit by bit."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import mmap
 import os
 import reprlib
-import sys
 import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -26,11 +25,11 @@ from irwidget.frontends.triton.references import References
 from irwidget.frontends.triton.specialization import Specialization, specialize
 from irwidget.frontends.triton.stand_ins import is_address, stand_in, tensors
 from irwidget.frontends.triton.tensors import fake_mode
+from irwidget.frontends.triton.user_lines import calling_line
 from irwidget.frontends.triton.writes import looks_at_addresses, reaches_anything, written
 from irwidget.toolchain import triton_settings
-from irwidget.toolchain.locations import is_user_file
 from irwidget.toolchain.triton_archs import Arch
-from irwidget.trace import Diagnostic, Location, Severity
+from irwidget.trace import Diagnostic, Severity
 
 
 class Launches(list[Launch]):
@@ -105,7 +104,7 @@ class Launches(list[Launch]):
         )
         if self.seconds is not None:
             self.seconds = max(0.1, self.seconds - (time.monotonic() - began))
-        self.references.wrote(launch.compared, written, (*args, *kwargs.values()))
+        self.references.wrote(launch.name, launch.compared, written, (*args, *kwargs.values()))
 
     def measured(self, captured: CapturedKernel, named: Mapping[str, Any]) -> None:
         """Note that an autotuner has launched what was noted over and over, for its writes, on these arguments."""
@@ -310,17 +309,6 @@ class Launches(list[Launch]):
 
 _running: list[Launches] = []
 """Those of the cells that run, the innermost last."""
-
-
-def calling_line() -> Location | None:
-    """The innermost line of the user's code that is running."""
-    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    while frame is not None:
-        name = frame.f_globals.get("__name__", "")
-        if not name.startswith(("irwidget.", "triton.", "torch.")) and is_user_file(frame.f_code.co_filename):
-            return Location(frame.f_code.co_filename, frame.f_lineno)
-        frame = frame.f_back
-    return None
 
 
 def named_config(config: Any) -> str:

@@ -15,10 +15,11 @@ from irwidget.frontends.cell import error_of, silent
 from irwidget.frontends.triton import device, failures, gpu
 from irwidget.frontends.triton.autotuning import tune, tune_on_gpu
 from irwidget.frontends.triton.kernels import kernels
-from irwidget.frontends.triton.launches import Launches, calling_line
+from irwidget.frontends.triton.launches import Launches
 from irwidget.frontends.triton.references import left_out
 from irwidget.frontends.triton.scopes import replaced
 from irwidget.frontends.triton.tensors import LOCK
+from irwidget.frontends.triton.user_lines import calling_line
 from irwidget.toolchain import triton_private
 from irwidget.toolchain.triton_archs import DEFAULT, find
 from irwidget.toolchain.triton_state import require
@@ -78,7 +79,7 @@ def recording(
                 pretended = device.pretend(launches.arch, values=values, tell=launches.remark, reading=launches.reading)
                 stack.enter_context(pretended)
             if launches.values:
-                stack.enter_context(launches.references.watched(calling_line))
+                stack.enter_context(launches.references.watched())
             elif not real:
                 stack.enter_context(left_out(launches.remark, calling_line))
             stack.enter_context(replaced(tuner, "run", tuned(launches, tuner.run)))

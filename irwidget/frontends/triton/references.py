@@ -3,18 +3,37 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Generator, Sequence
+import functools
+import itertools
+import zlib
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 
-from irwidget import private_torch
+from irwidget import private_numpy, private_torch
 from irwidget.frontends.triton import failures
+from irwidget.frontends.triton.asserted import Use
+from irwidget.frontends.triton.differences import (
+    Answer,
+    Compared,
+    Differences,
+    Found,
+    Kept,
+    Says,
+    answered,
+    is_small,
+    number,
+    told,
+)
+from irwidget.frontends.triton.distances import distance
 from irwidget.frontends.triton.launch import LaunchComparison
-from irwidget.frontends.triton.ledger import LEDGER, has_memory, name_of, plain, unwatched
+from irwidget.frontends.triton.ledger import LEDGER, name_of, plain, unwatched
 from irwidget.frontends.triton.provenance import Provenance, together
 from irwidget.frontends.triton.scopes import as_it_is, replaced
 from irwidget.frontends.triton.stand_ins import tensors
+from irwidget.frontends.triton.user_lines import calling_line, using
 from irwidget.toolchain import triton_private
 from irwidget.trace import Location
 
@@ -53,9 +72,6 @@ def left_out(tell: Callable[[str], None], place: Callable[[], Location | None]) 
         yield
 
 
-_Compared = list[LaunchComparison]
-_Found = list[tuple[_Compared, bool]]
-"""What a comparison is one of, and whether each has a side of it as it was written."""
 _COMPARING = ("allclose", "equal")
 """Operators that say whether all elements agree."""
 
@@ -64,87 +80,170 @@ class References:
     """Notes the comparisons of a cell beside the launches whose results, or what it makes of them, they look at."""
 
     def __init__(self) -> None:
-        self._provenance: Provenance[_Compared] = Provenance()
+        self._provenance: Provenance[Compared] = Provenance()
         self._doubt = ""
-        self._close: dict[int, tuple[private_torch.StorageWeakRef, _Found, Location | None]] = {}
-        """The results of `isclose`, by their memory: what was compared, and where."""
+        self._differences = Differences(self._found, lambda tensor: bool(self._provenance.origin(tensor).of))
+        self._running = False
+        self._launches: dict[int, tuple[str, dict[int, Compared]]] = {}
+        """Names of launches, by the `id` of their list, and the lists of those that they were given results of."""
+        self._arrays: dict[int, tuple[private_torch.StorageWeakRef, int]] = {}
+        """A sum of what memory held when it was given to NumPy, which may write there unseen."""
 
-    def wrote(self, compared: _Compared, storages: Sequence[torch.UntypedStorage], given: Sequence[Any]) -> None:
+    def wrote(
+        self, name: str, compared: Compared, storages: Sequence[torch.UntypedStorage], given: Sequence[Any]
+    ) -> None:
         """A launch that was given this has written these; comparisons with them go to its list, to no earlier one's."""
         with as_it_is():
-            self._provenance.wrote(compared, storages, [one for value in given for one in tensors(value)])
+            before = [one for value in given for one in tensors(value)]
+            self._launches.setdefault(id(compared), (name, {}))[1].update(
+                together(map(self._provenance.origin, before)).through
+            )
+            self._provenance.wrote(compared, storages, before)
+            for storage in storages:
+                self._arrays.pop(private_torch.storage_key(storage), None)
 
     def doubted(self, reason: str) -> None:
         """What launches write from now on may be left to chance."""
         self._doubt = self._doubt or reason
 
     @contextlib.contextmanager
-    def watched(self, place: Callable[[], Location | None]) -> Generator[None]:
-        """Note what `assert_close`, `allclose`, `equal` and `isclose(...).all()` find, for as long as a cell runs."""
-
-        def watching(func: Any, args: Any, kwargs: Any) -> Callable[[Any], None]:
-            done = self._provenance.operation(func, args, kwargs)
-            for one in plain(private_torch.written_arguments(func, args, kwargs)) if self._close else ():
-                self._close.pop(private_torch.storage_id(one), None)
-
-            def noted(made: Any) -> None:
-                done(made)
-                self._answered(func, args, made, place)
-
-            return noted
-
-        def noting_close(isclose: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-            def noting(*args: Any, **kwargs: Any) -> torch.Tensor:
-                result = isclose(*args, **kwargs)
-                self._close_at(result, self._found([*args, *kwargs.values()][:2]), place())
-                return result
-
-            return noting
-
+    def watched(self) -> Generator[None]:
+        """Note what a cell compares as long as it runs, by functions, operators, and numbers that it reads."""
         testing = triton_private.testing()
-        with (
-            replaced(LEDGER, "watching", watching),
-            private_torch.comparisons_wrapped(lambda find: self._noting(find, place)),
-            replaced(testing, "assert_close", self._noting(testing.assert_close, place)),
-            replaced(torch, "isclose", noting_close(torch.isclose)),
-            replaced(torch.Tensor, "isclose", noting_close(torch.Tensor.isclose)),
-        ):
+        shown = ("item", "__float__", "__repr__", "__format__")
+        self._running = True
+        with contextlib.ExitStack() as stack:
+            for context in (
+                replaced(LEDGER, "watching", self._watching),
+                private_torch.comparisons_wrapped(self._noting),
+                private_numpy.comparisons_wrapped(self._noting, self._noting_truth),
+                replaced(testing, "assert_close", self._noting(testing.assert_close)),
+                replaced(torch, "isclose", self._noting_close(torch.isclose)),
+                replaced(torch.Tensor, "isclose", self._noting_close(torch.Tensor.isclose)),
+                *(replaced(torch.Tensor, name, self._noting_shown(getattr(torch.Tensor, name))) for name in shown),
+                *(replaced(torch.Tensor, name, self._giving(getattr(torch.Tensor, name))) for name in _ARRAYS),
+            ):
+                stack.enter_context(context)
             yield
+        self._running = False
 
-    def _answered(self, func: Any, args: Any, made: Any, place: Callable[[], Location | None]) -> None:
-        """Note what an operation says of all elements of tensors that were compared."""
-        if (name := name_of(func)) in _COMPARING:
-            self._note(self._found(args[:2]), place(), "" if made else f"{name} says no")
-        elif str(func) in ("aten.all.default", "aten._local_scalar_dense.default"):
-            _, found, where = self._close.get(private_torch.storage_id(args[0]), (None, [], None))
-            self._note(found, where, "" if made else "isclose says no")
+    def _watching(self, func: Any, args: Any, kwargs: Any) -> Callable[[Any], None]:
+        done = self._provenance.operation(func, args, kwargs)
+        answer = self._differences.operation(func, args, kwargs)
+        found = self._found(args[:2]) if name_of(func) in _COMPARING else []
 
-    def _close_at(self, result: torch.Tensor, found: _Found, place: Location | None) -> None:
-        with as_it_is():
-            if found and has_memory(result):
-                weak = private_torch.StorageWeakRef(result.untyped_storage())
-                self._close[weak.cdata] = weak, found, place
+        def noted(made: Any) -> None:
+            done(made)
+            if found:
+                name = name_of(func)
+                bits = name == "equal" and args[0].is_floating_point()
+                self._note(Answer(found, made, "" if made else f"{name} says no", bits=bits))
+            elif said := answer(made):
+                self._note(said)
 
-    def _noting(self, compare: Callable[..., Any], place: Callable[[], Location | None]) -> Callable[..., Any]:
-        """A comparison that raises AssertionError where tensors differ, or returns what differs."""
+        return noted
 
-        def noting(*args: Any, **kwargs: Any) -> Any:
-            found = self._found([*args, *kwargs.values()][:2])
-            try:
-                with replaced(LEDGER, "watching", unwatched):  # it compares by `isclose` itself
-                    wrong = compare(*args, **kwargs)
-            except AssertionError as error:
-                self._note(found, place(), " ".join(str(error).split()))
-                raise
-            self._note(found, place(), " ".join(str(wrong[0].to_error()).split()) if wrong else "")
-            return wrong
+    def _noting_close(self, isclose: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        """`isclose`, whose result is looked at when it is taken together, at once where it is one element."""
+
+        def noting(*args: Any, **kwargs: Any) -> torch.Tensor:
+            with replaced(LEDGER, "watching", unwatched):
+                result = isclose(*args, **kwargs)
+            with as_it_is():
+                kept = Kept(self._found([*args, *kwargs.values()][:2]), Says.AGREES, "isclose")
+                if result.numel() == 1 and kept.found:
+                    self._note(answered(kept, bool(result), "isclose says no"))
+                else:
+                    self._differences.keep(result, kept)
+            return result
 
         return noting
 
-    def _found(self, sides: Sequence[Any]) -> _Found:
+    def _noting_shown(self, show: Callable[..., Any]) -> Callable[..., Any]:
+        """A method by which a cell reads one number; where that is how far results are off, it goes on to tell."""
+
+        def shown(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            kept = self._differences.of(tensor) if self._running else None
+            value = show(tensor, *args, **kwargs)
+            if kept is None or kept.says is not Says.HOW_FAR:
+                return value
+            with as_it_is():
+                far = number(tensor) if tensor.numel() == 1 else None
+            if far is None:
+                return value
+            for compared, _ in kept.found:
+                compared.append(LaunchComparison(calling_line(), None, f"{far:.6g}", self._doubt, False))
+            return value if isinstance(value, str) else distance(value, functools.partial(self._compared, kept))
+
+        return shown
+
+    def _giving(self, give: Callable[..., Any]) -> Callable[..., Any]:
+        """A method that gives a tensor's memory to NumPy."""
+
+        def given(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            array = give(tensor, *args, **kwargs)
+            with as_it_is():
+                known = plain(private_numpy.tensors(array)) if self._running else []
+                for one in known if any(self._provenance.origin(one).of for one in known) else ():
+                    storage = one.untyped_storage()
+                    self._arrays[private_torch.storage_id(one)] = private_torch.StorageWeakRef(storage), _sum(storage)
+            return array
+
+        return given
+
+    def _is_as_given(self, tensor: torch.Tensor) -> bool:
+        """Whether NumPy has not written into a tensor's memory, as far as it can be seen."""
+        given = self._arrays.get(private_torch.storage_id(tensor))
+        return given is None or given[1] == _sum(tensor.untyped_storage())
+
+    def _compared(self, kept: Kept, one: Any, by: str, other: Any, holds: bool) -> None:
+        """Note what the cell compares a number with."""
+        small = is_small(by, other)
+        if small is not None and self._running:
+            kept = replace(kept, says=Says.AGREES if small else Says.DIFFERS, nan=one != one)
+            self._note(answered(kept, holds, told(one, by, other, holds)))
+
+    def _noting(self, compare: Callable[..., Any]) -> Callable[..., Any]:
+        """A comparison that raises AssertionError where values differ, or returns what differs."""
+
+        def noting(*args: Any, **kwargs: Any) -> Any:
+            if LEDGER.watching is unwatched:
+                return compare(*args, **kwargs)
+            pairs = {at: self._found(sides) for at, sides in _pairs(*[*args, *kwargs.values()][:2])}
+            wrong: dict[Any, str] = {}
+            try:
+                with replaced(LEDGER, "watching", unwatched):  # it compares by `isclose` itself
+                    found = compare(*args, **kwargs)
+                wrong = {one.id: _line(one.to_error()) for one in found or ()}
+            except AssertionError as error:
+                wrong = dict.fromkeys(pairs, _line(error))
+                raise
+            finally:
+                for at, one in pairs.items():
+                    self._note(Answer(one, at not in wrong, wrong.get(at, "")), Use(True, ends=True))
+            return found
+
+        return noting
+
+    def _noting_truth(self, compare: Callable[..., bool], name: str) -> Callable[..., bool]:
+        """A function that says whether all elements agree."""
+
+        def noting(*args: Any, **kwargs: Any) -> bool:
+            found = self._found([*args, *kwargs.values()][:2])
+            with replaced(LEDGER, "watching", unwatched):
+                holds = compare(*args, **kwargs)
+            self._note(Answer(found, bool(holds), "" if holds else f"{name} says no", bits=name == "array_equal"))
+            return holds
+
+        return noting
+
+    def _found(self, sides: Sequence[Any]) -> Found:
         """The launches that have to do with one side of a comparison, and not with the other, their reference."""
         with as_it_is():
-            origins = [together(map(self._provenance.origin, plain(side))) for side in sides]
+            tensors = [plain(private_numpy.tensors(side)) for side in sides]
+            if not all(map(self._is_as_given, itertools.chain(*tensors))):
+                return []
+            origins = [together(map(self._provenance.origin, side)) for side in tensors]
         return [
             (compared, one.exact)
             for one, other in zip(origins, reversed(origins), strict=True)
@@ -152,7 +251,55 @@ class References:
             if one is not other and at not in other.through
         ]
 
-    def _note(self, found: _Found, place: Location | None, said: str) -> None:
-        for compared, exact in found:
-            exact = exact and (not said or len(found) == 1)  # of several, nobody knows which is wrong
-            compared.append(LaunchComparison(place, not said, said, self._doubt, exact))
+    def _note(self, answer: Answer, use: Use | None = None) -> None:
+        """Note an answer, if the cell does not use it for something else."""
+        if not answer.found:
+            return
+        use = use or using()
+        if use is None or use.wanted not in (None, answer.wanted):
+            return
+        seen = LaunchComparison(calling_line(), answer.equal, answer.said, self._doubt, False, use.ends, answer.bits)
+        for compared, exact in answer.found:
+            exact = exact and (answer.equal or len(answer.found) == 1)  # of several, nobody knows which is wrong
+            compared.append(replace(seen, said=answer.said and answer.said + self._before(compared), exact=exact))
+        direct = {id(compared) for compared, _ in answer.found}
+        before = {at: one for compared, _ in answer.found for at, one in self._launches[id(compared)][1].items()}
+        for at in before.keys() - direct:
+            before[at].append(seen)
+
+    def _before(self, compared: Compared) -> str:
+        """Who else may be wrong: the launches before one whose own results were not found right."""
+        _, before = self._launches[id(compared)]
+        others = [
+            self._launches[at][0]
+            for at, one in before.items()
+            if one is not compared and not any(each.equal and each.exact for each in one)
+        ]
+        names = ", ".join(dict.fromkeys(others))
+        return f" (it was given results of {names}, which may be what is wrong)" if names else ""
+
+
+_ARRAYS = ("numpy", "__array__")
+_numpy: Callable[[torch.Tensor], Any] = torch.Tensor.numpy
+
+
+def _sum(storage: torch.UntypedStorage) -> int:
+    flat: Any = torch.empty(0, dtype=torch.uint8)
+    return zlib.crc32(_numpy(flat.set_(storage)))
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def _pairs(one: Any, other: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], tuple[Any, Any]]]:
+    """What is compared with what, of values that may hold others, by its place as PyTorch names that."""
+    both = one, other
+    if all(isinstance(side, Sequence) and not isinstance(side, str) for side in both) and len(one) == len(other):
+        for number, parts in enumerate(zip(one, other, strict=True)):
+            yield from _pairs(*parts, (*at, number))
+    elif all(isinstance(side, Mapping) for side in both) and one.keys() == other.keys():
+        for key in one:
+            yield from _pairs(one[key], other[key], (*at, key))
+    else:
+        yield at, both

@@ -1,0 +1,68 @@
+"""Numbers that a cell reads of how far its results are off: they tell what they are compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Told = Callable[[Any, str, Any, bool], None]
+"""Is told of a comparison: one side, the operator, the other side, whether it holds."""
+
+_COMPARING = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+_GIVING = "truediv mul rmul pow abs neg".split()
+"""Operators whose results are such numbers."""
+
+
+class _Distance:
+    """What the two kinds of them have in common."""
+
+    told: Told
+
+    def __reduce__(self) -> Any:
+        plain: Any = type(self).__mro__[2]
+        return plain, (plain(self),)
+
+
+class _Float(_Distance, float):
+    __hash__ = float.__hash__
+
+
+class _Int(_Distance, int):
+    __hash__ = int.__hash__
+
+
+def _comparing(plain: Any, name: str, by: str) -> Callable[[Any, Any], Any]:
+    compare = getattr(plain, f"__{name}__")
+
+    def compared(self: _Distance, other: Any) -> Any:
+        holds = compare(self, other)
+        if isinstance(holds, bool) and not isinstance(other, _Distance):
+            self.told(self, by, other, holds)
+        return holds
+
+    return compared
+
+
+def _giving(plain: Any, name: str) -> Callable[..., Any]:
+    give = getattr(plain, f"__{name}__")
+
+    def given(self: _Distance, *others: Any) -> Any:
+        return distance(give(self, *others), self.told)
+
+    return given
+
+
+for _class, _plain in ((_Float, float), (_Int, int)):
+    for _name, _by in _COMPARING.items():
+        setattr(_class, f"__{_name}__", _comparing(_plain, _name, _by))
+    for _name in _GIVING:
+        setattr(_class, f"__{_name}__", _giving(_plain, _name))
+
+
+def distance(value: Any, told: Told) -> Any:
+    """A number that tells what it is compared with; what is none as it is."""
+    if type(value) not in (float, int):
+        return value
+    made = _Float(value) if type(value) is float else _Int(value)
+    made.told = told
+    return made

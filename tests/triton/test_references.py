@@ -1,0 +1,231 @@
+"""What `--check` makes of a cell's own comparisons with its results."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+from typing import Any
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+from irwidget.trace.verdicts import Verdict
+
+CHECKED = """
+import numpy as np
+import torch, triton, triton.language as tl
+@triton.jit
+def plus_one(x_ptr, y_ptr):
+    i = tl.arange(0, 64)
+    tl.store(y_ptr + i, tl.load(x_ptr + i) + 1)
+
+x = torch.rand(64, device="cuda")
+y = torch.empty_like(x)
+plus_one[(1,)](x, y)
+"""
+
+
+MADE = "what the cell makes of its results, by the CPU,"
+
+
+@functools.cache
+def shell() -> InteractiveShell:
+    made = InteractiveShell()
+    made.run_line_magic("load_ext", "irwidget")
+    return made
+
+
+def lowered(comparison: str) -> Any:
+    """A cell with this at its end, its line 13."""
+    shell().run_cell(f"%%lower --to triton_ir --check --text\n{CHECKED}{comparison}\n")
+    return shell().user_ns["_lowering"]
+
+
+def checked(comparison: str) -> Verdict:
+    return lowered(comparison).check
+
+
+@pytest.mark.parametrize(
+    ("comparison", "state", "said"),
+    [
+        ("torch.testing.assert_close(y, x + 1)", "not checked", "agrees with the cell's reference (line 13)"),
+        ("torch.allclose(y, x + 1)", "not checked", "agrees with the cell's reference (line 13)"),
+        ("torch.equal(y, x)", "differs", "the cell's own reference at line 13 says: equal says no"),
+        ("torch.equal(x, x)", "not checked", "the cell compares nothing with what plus_one wrote"),
+        ("torch.testing.assert_close(y.cpu(), (x + 1).cpu())", "not checked", "agrees with the cell's reference"),
+        ("torch.equal(y.double()[3:9].clone(), x[3:9].double())", "differs", "line 13 says: equal says no"),
+        ("torch.equal(x.clone().copy_(y), x)", "differs", "line 13 says: equal says no"),
+        ("torch.equal(torch.cat([y, y]), torch.cat([x, x]))", "differs", "line 13 says: equal says no"),
+        (
+            "torch.equal(torch.zeros_like(y), x * 0)",
+            "not checked",
+            "nothing with what plus_one wrote, or what it makes",
+        ),
+        ("y.equal(x)", "differs", "line 13 says: equal says no"),
+        ("y.allclose(x)", "differs", "line 13 says: allclose says no"),
+        ("torch.isclose(y, x + 1)", "not checked", "compares nothing"),
+        ("print(torch.isclose(y, x + 1).all())", "not checked", "agrees with the cell's reference (line 13)"),
+        ("bool(torch.isclose(y, x + 1).all())", "not checked", "agrees with the cell's reference (line 13)"),
+        ("bool(torch.isclose(y, x).all())", "differs", "line 13 says: isclose says no"),
+        ("bool(y.isclose(x).any())", "not checked", "compares nothing"),
+        ("bool(y.isclose(x).logical_or_(y > 0).all())", "not checked", "compares nothing"),
+        ("y.zero_(); torch.equal(y, x + 9)", "not checked", "compares nothing"),
+        ("y.copy_(x); torch.equal(y, x + 9)", "not checked", "compares nothing"),
+        ("y.fill_(2); torch.equal(y, x + 9)", "not checked", "compares nothing"),
+        ("y[...] = x; torch.equal(y, x + 9)", "not checked", "compares nothing"),
+        ("torch.add(x, 1, out=y); torch.equal(y, x + 9)", "not checked", "compares nothing"),
+        ("y.normal_(); torch.equal(y, x + 9)", "not checked", "compares nothing"),
+        ("y[:40] = 0; y[40:] = 0; torch.equal(y, x + 9)", "not checked", "compares nothing"),
+        ("y[:8] = 0; torch.equal(y[:8], x[:8])", "not checked", "compares nothing"),
+        ("y[:8] = 0; torch.equal(y[8:], x[8:])", "differs", "line 13 says: equal says no"),
+        ("y[:8] = 0; torch.equal(y, x)", "not checked", f"{MADE} differs from its reference (line 13): equal says no"),
+        ("y[:8] = 0; torch.equal(y.cpu(), x)", "not checked", f"{MADE} differs from its reference (line 13): equal"),
+        ("y[y > 0] = 0; torch.equal(y, x * 0)", "not checked", f"{MADE} agrees with its reference (line 13)"),
+        ("y += 1; torch.equal(y, x + 2)", "not checked", f"{MADE} "),
+        ("z = x.clone(); z[4:] = y[4:]; torch.equal(z[4:], x[4:])", "differs", "line 13 says: equal says no"),
+        ("z = x.clone(); z[4:] = y[4:]; torch.equal(z[:4], x[4:8])", "not checked", "compares nothing"),
+        ("z = x.clone(); z[4:] = y[4:]; torch.equal(z, x)", "not checked", f"{MADE} differs from"),
+        ("torch.equal(torch.cat([x, y]), torch.cat([x, x]))", "not checked", f"{MADE} differs from its reference"),
+        ("torch.testing.assert_close((y * 2).sum(), (x * 2 + 2).sum())", "not checked", f"{MADE} agrees with its ref"),
+        ("torch.equal(y * 2, y + y)", "not checked", "compares nothing"),
+        ("z = x * 0; plus_one[(1,)](y, z); torch.equal(z, x)", "differs", "line 13 says: equal says no"),
+        ("None", "not checked", "the cell compares nothing with what plus_one wrote"),
+    ],
+)
+def test_a_check_is_by_the_cells_own_reference_and_never_of_what_was_not_executed(comparison, state, said, capsys):
+    verdict = checked(comparison)
+    assert verdict.state == state, capsys.readouterr()
+    assert said in verdict.reason
+    if state == "not checked":
+        assert verdict.reason.startswith("triton_ir is not executed")
+
+
+AGREES = "triton_ir is not executed; the kernel's TTIR, executed on the CPU, agrees with the cell's reference (line 13)"
+REFERENCES = """
+assert (y - R).abs().max() < 1e-3
+assert 1e-3 > torch.max(torch.abs(R - y))
+max_err = (y - R).abs().max().item(); assert max_err < 1e-3, max_err
+ok = (y - R).abs().max() < 1e-3; print(ok)
+print("PASS" if (y - R).abs().max().item() < 1e-3 else "FAIL")
+err = 100 * (y - R).abs().max().item() / R.abs().max().item(); assert err <= 1e-3
+assert not (y - R).abs().max() > 1e-3
+assert max((y - R).abs().max().item(), 0.0) < 1e-3
+if (y - R).abs().max() > 1e-3: raise ValueError("wrong")
+if not torch.allclose(y, R): raise ValueError("wrong")
+if not torch.allclose(y, R): print("wrong")
+assert torch.mean((y - R) ** 2) < 1e-6
+assert ((y - R) * 2).pow(2).mean().sqrt().item() < 1e-3
+assert torch.nn.functional.mse_loss(y, R) < 1e-6
+assert torch.dist(y, R) < 1e-3
+assert torch.norm(y - R) / torch.norm(R) < 1e-3
+assert torch.linalg.norm(y.double() - R.double()) < 1e-3
+d = y - R; d.abs_(); assert d.max() == 0
+assert torch.all(torch.abs(y - R) < 1e-3)
+assert ((y - R).abs() <= 1e-3 + 1e-3 * R.abs()).all()
+assert not ((y - R).abs() > 1e-3).any()
+assert ((y - R).abs() > 1e-3).float().mean().item() < 0.01
+assert torch.sum(torch.abs(y - R) > 1e-3).item() == 0
+assert (y == R).all()
+assert torch.all(torch.eq(y, R)).item()
+assert not (y != R).any()
+assert (y != R).sum() == 0
+n = (y != R).sum().item(); assert n == 0
+assert torch.isclose(y[0], R[0])
+assert all(torch.allclose(a, b) for a, b in [(y, R)])
+assert torch.allclose(input=y, other=R)
+torch.testing.assert_close(actual=y, expected=R)
+torch.testing.assert_close((y, x), (R, x))
+torch.testing.assert_close({"a": y.cpu(), "b": [x]}, {"a": R.cpu(), "b": [x]})
+triton.testing.assert_close(y, R)
+np.testing.assert_allclose(y.cpu().numpy(), R.cpu().numpy(), rtol=1e-5)
+np.testing.assert_array_equal(y.cpu(), R.cpu())
+np.testing.assert_almost_equal(y.cpu().numpy()[3:9], R.cpu().numpy()[3:9])
+assert np.allclose(y.cpu().numpy(), R.cpu().numpy())
+print(np.array_equal(y.cpu().numpy(), R.cpu().numpy()))
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("form", REFERENCES)
+def test_a_reference_is_seen_in_every_form_and_says_which_kernel_is_wrong(form):
+    right = checked(form.replace("R", "(x + 1)"))
+    assert (right.state, right.reason) == ("not checked", AGREES)
+    wrong = checked(form.replace("R", "(x + 1.5)"))
+    assert (wrong.state, wrong.dump) == ("differs", "the kernel's TTIR, before any pass")
+    assert wrong.reason.startswith("the CPU executes its TTIR, and the cell's own reference at line 13 says: ")
+
+
+NOTHING = "the cell compares nothing with what plus_one wrote"
+AGAIN = "plus_one[(1,)](x, y)"
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ("assert not torch.equal(y, x)", NOTHING),
+        ("assert not torch.allclose(y, torch.zeros_like(y))", NOTHING),
+        ('if torch.equal(y, x): raise ValueError("unchanged")', NOTHING),
+        ('if torch.allclose(y, x): print("unchanged")', NOTHING),
+        ("if torch.equal(y, x): n = 1", NOTHING),
+        ("while not torch.equal(y, x): y.copy_(x)", NOTHING),
+        ("assert (y - x).abs().max() > 0", NOTHING),
+        ("assert torch.allclose(y, x) or torch.allclose(y, x + 1)", NOTHING),
+        (
+            "n = 0.0; n = max(n, (y - x).abs().max().item())",
+            "reads how far it is off its reference, 1 (line 13), and comp",
+        ),
+        ("n = (y - x).mean().item()\nif n > 0.5: best = n", "reads how far it is off its reference, 1 (line 13)"),
+        ("print((y - x).mean(), f'{(y - x).mean():.3f}')", "reads how far it is off its reference, 1 (line 13)"),
+        ("one, two = (y - x).max().item(), (y - (x + 1)).max().item(); assert two >= one", "how far it is off its ref"),
+        ("assert (y == 0).all()", NOTHING),
+        ("assert y.max() < 1", NOTHING),
+        ("assert (y - y.mean()).abs().max() < 1e-6", NOTHING),
+        ("a = y.cpu().numpy(); a -= 1; np.testing.assert_array_equal(a, x.cpu().numpy() + 1)", NOTHING),
+        (
+            "assert (y - (x + 2)).max() < 1e-3",
+            f"{MADE} agrees with its reference (line 13)",
+        ),  # 1 less, and says nothing
+        (f"x[0] = torch.nan; {AGAIN}; assert (y - (x + 1)).abs().max() < 1", f"{MADE} differs from its reference"),
+        (f"x[0] = torch.nan; {AGAIN}; assert not (y - (x + 1)).abs().max() > 1", f"{MADE} differs from its reference"),
+        (f"x[0] = torch.nan; {AGAIN}; assert (y == x + 1).all()", f"{MADE} differs from its reference (line 13): =="),
+        (f"x[0] = torch.inf; {AGAIN}; assert (y - (x + 1)).abs().max() < 1", f"{MADE} differs from its reference"),
+        (f"x[0] = torch.inf; {AGAIN}; assert (y == x + 1).all()", AGREES),
+        (f"x[0] = -1; {AGAIN}; r = x + 1; assert ((y - r) / r).abs().max() < 1", f"{MADE} differs from its reference"),
+        ("z = x + 1 + 1e-6; print(torch.equal(y, z)); assert torch.allclose(y, z)", AGREES),
+        ("z = x + 1 + 1e-6; print(torch.equal(y, z), torch.allclose(y, z))", AGREES),
+        ("print(torch.allclose(y, x)); torch.testing.assert_close(y, x, atol=2, rtol=0)", "which the cell only shows"),
+    ],
+)
+def test_what_is_no_reference_and_what_a_reference_outweighs_makes_no_kernel_wrong(cell, said):
+    verdict = checked(cell)
+    assert verdict.state == "not checked", verdict
+    assert said in verdict.reason
+
+
+def test_of_several_kernels_that_are_compared_at_once_the_wrong_one_is_named():
+    second = CHECKED.partition("@triton.jit")[2].partition("x = torch")[0].replace("plus_one", "second")
+    cell = f"@triton.jit{second}z = torch.empty_like(x)\nsecond[(1,)](x, z)\n"
+    low = lowered(f"{cell}torch.testing.assert_close((y, z), (x + 1, x))")
+    states = {name: one.check.state for name, one in low.items()}
+    assert states == {"plus_one": "not checked", "second": "differs"}
+
+
+def test_a_kernel_that_was_given_results_of_another_is_not_blamed_alone():
+    second = CHECKED.partition("@triton.jit")[2].partition("x = torch")[0].replace("plus_one", "second")
+    cell = f"@triton.jit{second}z = torch.empty_like(x)\nsecond[(1,)](y, z)\n"
+    blamed = "1 < 0.5 is False (it was given results of plus_one, which may be what is wrong)"
+    for more, said in (("", blamed), ("assert torch.equal(y, x + 1)\n", "1 < 0.5 is False")):
+        low = lowered(f"{cell}{more}assert (z - (x + 1)).abs().max() < 0.5")
+        assert low["second"].check.state == "differs"
+        assert low["second"].check.reason.partition("says: ")[2] == said
+        made = low["plus_one"].check.reason.partition(f"; {MADE} ")
+        assert made[2] == f"differs from its reference (line {20 + bool(more)}): 1 < 0.5 is False"
+        assert made[0] == (AGREES.replace("13", "20") if more else AGREES.partition(";")[0])
+
+
+def test_a_number_that_was_read_is_a_number_when_the_cell_is_over():
+    checked("err = (y - x).abs().max().item(); n = (y != x).sum().item()")
+    err, n = (shell().user_ns[name] for name in ("err", "n"))
+    assert (err == 1, n == 64, n < 100, hash(n), repr(n)) == (True, True, True, hash(64), "64")
+    copy = pickle.loads(pickle.dumps((err / 2, n)))
+    assert [(type(one), one) for one in copy] == [(float, 0.5), (int, 64)]
+    assert "agrees" not in shell().user_ns["_lowering"].check.reason
