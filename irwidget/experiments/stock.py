@@ -58,7 +58,10 @@ def taken(step: Step) -> tuple[Step, list[str]]:
         if lacks is None or fewer is None:
             return _elsewhere(step, f"{name} refuses this: {why}")
         kept = fewer
-        said.append(f"{name} has no option {lacks[1]} of {lacks[2]}: left out here, where it stands at its default")
+        said.append(
+            f"{name} has no option {lacks[1]} of {lacks[2]}: left out here, where it stands at its default; "
+            f"what {name} does without it is not checked"
+        )
     return kept, said
 
 

@@ -87,9 +87,8 @@ def _filled(x: Any, number: Any, **how: Any) -> Any:
     """With a number: torch-mlir folds it to a signed byte."""
     if not _is_refused_fill(x, number, **how):
         return NotImplemented
-    return ((wide(x) & 0) + held(number, torch.uint8)).to(
-        torch.uint8
-    )  # a constant would be folded into what it comes from
+    nothing = wide(x) & 0  # a constant would be folded into what it comes from
+    return (nothing + held(number, torch.uint8)).to(torch.uint8)
 
 
 def _is_refused_fill(x: Any, number: Any, *, dtype: Any = None, **_: Any) -> bool:

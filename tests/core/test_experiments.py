@@ -483,11 +483,13 @@ def test_a_command_is_as_the_stock_program_takes_it(low, tmp_path):
         step, said = stock.taken(Step("mlir-opt", f"--pass-pipeline='{pipeline}'"))
         return step.tool, re.search(r"canonicalize\{(.*?)\}", step.arguments)[1], said
 
-    version = external.find("mlir-opt").version
-    lacks = f"mlir-opt {version} has no option cse-between-iterations of canonicalize: left out here, where"
+    name = f"mlir-opt {external.find('mlir-opt').version}"
+    lacks = (
+        f"{name} has no option cse-between-iterations of canonicalize: left out here, where it stands at its default; "
+        f"what {name} does without it is not checked"
+    )
     tool, options, said = taken("cse-between-iterations=false top-down=false")
-    assert (tool, options) == ("mlir-opt", "top-down=false")
-    assert [one[: len(lacks)] for one in said] == [lacks]
+    assert (tool, options, said) == ("mlir-opt", "top-down=false", [lacks])
     tool, options, said = taken("cse-between-iterations=true top-down=false")
     assert (tool, options) == ("torch-mlir-opt", "cse-between-iterations=true top-down=false")
     assert re.search("refuses this: .*no such option.*torch-mlir-opt has the passes that ran", said[0])
