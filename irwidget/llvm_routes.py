@@ -69,7 +69,7 @@ TRANSLATE = Step("mlir-translate", "--mlir-to-llvmir")
 
 
 def _device_math(name: str, arch: str) -> tuple[Step, ...]:
-    """The mathematical functions of a GPU's own library in place of the C library's."""
+    """The mathematical functions of a GPU's own library in place of the C library's, and what its code cannot have."""
     library = {"nvptx": "libdevice", "amdgpu": "ocml", "spirv": "opencl"}[name]
     rename = Step("rename-libm", library, f"libm-to-{library}")
     files = {
@@ -78,7 +78,8 @@ def _device_math(name: str, arch: str) -> tuple[Step, ...]:
     }.get(name)
     if not files:
         return rename, Step("bfloat-to-i16", "", "bfloat-to-i16")
-    return rename, Step("llvm-link", f"--only-needed --internalize {files}", "llvm-link")
+    link = Step("llvm-link", f"--only-needed --internalize {files}", "llvm-link")
+    return (rename, link, Step("alloca-to-private", "", "alloca-to-private")) if name == "amdgpu" else (rename, link)
 
 
 PRINT_CHANGED = "-print-changed=quiet"

@@ -114,12 +114,18 @@ def _binding() -> Any:
 
 def parse(text: str) -> Any:
     """A verified module. Raises Rejected."""
-    binding = _binding()
     try:
-        module = binding.parse_assembly(text)
-        module.verify()
+        module = _binding().parse_assembly(text)
     except RuntimeError as error:
         raise _rejected(text, str(error).removeprefix("LLVM IR parsing error\n").strip()) from None
+    return _verified(module, text)
+
+
+def _verified(module: Any, text: str) -> Any:
+    try:
+        module.verify()
+    except RuntimeError as error:
+        raise _rejected(text, str(error).strip()) from None
     return module
 
 
@@ -182,10 +188,12 @@ def _parse_for(triple: str, layout: str, text: str) -> Any:
     """
     bare = _LAYOUT.sub("", _TRIPLE.sub("", text))
     try:
-        return parse(f'target datalayout = "{layout}" target triple = "{triple}" {bare}')
+        module = parse(f'target datalayout = "{layout}" {bare}')
     except Rejected:
         parse(text)  # says the place in the text as it was given
         raise
+    module.triple = triple  # of a text with debug information, LLVM ends the process where its target forbids something
+    return _verified(module, text)
 
 
 _AFTER_ATTRIBUTES = re.compile(

@@ -108,6 +108,7 @@ TOOLS = (
     Tool("kernels-to-llvm", "irwidget.toolchain.gpu_outline:to_llvm", in_pipelines=False, package="torch-mlir"),
     Tool("llvm-link", "irwidget.toolchain.gpu_libraries:llvm_link", in_pipelines=False, package="llvmlite"),
     Tool("ptxas", "irwidget.toolchain.gpu_cuda:ptxas", in_pipelines=False, package="triton"),
+    Tool("alloca-to-private", "irwidget.toolchain.gpu_stack:tool", in_pipelines=False),
     Tool("bfloat-to-i16", "irwidget.toolchain.gpu_math:bfloat_to_i16", in_pipelines=False),
     Tool("rename-libm", "irwidget.toolchain.gpu_math:tool", in_pipelines=False),
     Tool("execute", "irwidget.toolchain.execute:tool", in_pipelines=False, package="torch-mlir"),

@@ -153,6 +153,7 @@ define i64 @f(ptr %p) {
   ret i64 %b
 }
 """
+DEBUG = '!llvm.module.flags = !{!0}\n!0 = !{i32 2, !"Debug Info Version", i32 3}\n'
 OTHER_LAYOUT = 'target datalayout = "e-i64:16"\ntarget triple = "x86_64-pc-linux-gnu"\n'
 
 
@@ -170,5 +171,7 @@ def test_an_alignment_that_the_text_leaves_out_is_that_of_the_target(triple: str
 def test_what_a_target_forbids_is_refused_and_an_error_keeps_its_place(tool: str) -> None:
     with pytest.raises(irwidget.IRWidgetError, match=r"alloca on amdgpu must be in addrspace\(5\)\n  %a = alloca i64"):
         irwidget.lower(ALIGNED, to="raw_ir", pipeline=f"{tool} -mtriple=amdgcn")
+    with pytest.raises(irwidget.IRWidgetError, match=r"alloca on amdgpu must be in addrspace\(5\)"):
+        irwidget.lower(ALIGNED + DEBUG, to="raw_ir", pipeline=f"{tool} -mtriple=amdgcn")
     with pytest.raises(irwidget.IRWidgetError, match="at line 1, column 8"):
         irwidget.lower(ALIGNED.replace("i64", "i0", 1), to="raw_ir", pipeline=f"{tool} -mtriple=avr")
