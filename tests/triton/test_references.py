@@ -113,6 +113,10 @@ assert max((y - R).abs().max().item(), 0.0) < 1e-3
 if (y - R).abs().max() > 1e-3: raise ValueError("wrong")
 if not torch.allclose(y, R): raise ValueError("wrong")
 if not torch.allclose(y, R): print("wrong")
+ok = torch.allclose(y, R); print(ok)
+ok = torch.allclose(y, R); n = 1 if ok else 2
+ok = torch.allclose(y, R); print(ok); assert ok; ok = None
+wrong = not torch.allclose(y, R); assert not wrong
 assert torch.mean((y - R) ** 2) < 1e-6
 assert ((y - R) * 2).pow(2).mean().sqrt().item() < 1e-3
 assert torch.nn.functional.mse_loss(y, R) < 1e-6
@@ -155,6 +159,7 @@ def test_a_reference_is_seen_in_every_form_and_says_which_kernel_is_wrong(form):
 
 
 NOTHING = "the cell compares nothing with what plus_one wrote"
+ONLY_SHOWN = "differs by a comparison, which the cell only shows (line 13): allclose says no"
 AGAIN = "plus_one[(1,)](x, y)"
 
 
@@ -164,7 +169,12 @@ AGAIN = "plus_one[(1,)](x, y)"
         ("assert not torch.equal(y, x)", NOTHING),
         ("assert not torch.allclose(y, torch.zeros_like(y))", NOTHING),
         ('if torch.equal(y, x): raise ValueError("unchanged")', NOTHING),
-        ('if torch.allclose(y, x): print("unchanged")', NOTHING),
+        ('if torch.allclose(y, x): print("unchanged")', ONLY_SHOWN),
+        ('if torch.allclose(y, x + 1): print("right")', AGREES),
+        ("same = torch.allclose(y, x); assert not same", NOTHING),
+        ("same = torch.allclose(y, x)\nif same: raise ValueError(same)", NOTHING),
+        ("same = torch.equal(y, x); other = same; assert not other", NOTHING),
+        ("while True:\n    same = torch.equal(y, x)\n    if same: break\n    y.copy_(x)", NOTHING),
         ("if torch.equal(y, x): n = 1", NOTHING),
         ("while not torch.equal(y, x): y.copy_(x)", NOTHING),
         ("assert (y - x).abs().max() > 0", NOTHING),

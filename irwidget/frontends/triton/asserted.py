@@ -41,7 +41,8 @@ def use(frame: FrameType) -> Use | None:
     first, last, start, end = _span_of(frame)
     if first is None or last is None or start is None or end is None:
         return Use()
-    parents = _read(frame).parents
+    source = _read(frame)
+    parents = source.parents
     ending = [node for node in parents if (node.end_lineno, node.end_col_offset) == (last, end)]
     begun = [node for node in ending if (node.lineno, node.col_offset) <= (first, start)]
     # A method's call begins at its name where that is in a line of its own.
@@ -49,7 +50,7 @@ def use(frame: FrameType) -> Use | None:
         return Use()
     if isinstance(node, ast.Call) and ast.unparse(node.func) in ("max", "min", "sorted"):
         return None
-    return _use(node, parents)
+    return _use(node, source)
 
 
 def _span_of(frame: FrameType) -> _Span:
@@ -64,6 +65,8 @@ class _Source(NamedTuple):
     """Where a text has what its `assert`s ask for. The jump of an `assert` has the place of the statement."""
     parents: _Parents
     """What each of its expressions is directly in."""
+    names: dict[str, list[ast.Name]]
+    """Where each name is, in order."""
 
 
 def _read(frame: FrameType) -> _Source:
@@ -75,8 +78,11 @@ def _parsed(source: str) -> _Source:
     try:
         nodes = [*ast.walk(ast.parse(source))]
     except (SyntaxError, ValueError, RecursionError):
-        return _Source(frozenset(), {})
+        return _Source(frozenset(), {}, {})
     parents = {child: node for node in nodes for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)}
+    names: dict[str, list[ast.Name]] = {}
+    for name in sorted((one for one in nodes if isinstance(one, ast.Name)), key=_place):
+        names.setdefault(name.id, []).append(name)
     found: set[_Span] = set()
     for statement in nodes:
         if not isinstance(statement, ast.Assert):
@@ -85,13 +91,17 @@ def _parsed(source: str) -> _Source:
         found |= {_span(part) for part in parts if isinstance(part, ast.Call | ast.Compare)}
         if not any(isinstance(part, ast.UnaryOp | ast.BoolOp | ast.IfExp | ast.NamedExpr) for part in parts):
             found.add(_span(statement))
-    return _Source(frozenset(found), parents)
+    return _Source(frozenset(found), parents, names)
 
 
 def _parts(test: ast.expr) -> list[ast.expr]:
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
         return [part for value in test.values for part in _parts(value)]
     return [test]
+
+
+def _place(node: ast.expr | ast.stmt) -> tuple[int, int]:
+    return node.lineno, node.col_offset
 
 
 def _span(node: ast.expr | ast.stmt) -> _Span:
@@ -109,11 +119,11 @@ _THE_SAME_TRUTH = frozenset(["all", "any", "bool", "item", "cpu"])
 """Functions and methods whose result is what they are given, of one truth."""
 
 
-def _use(node: ast.expr, parents: _Parents) -> Use | None:
+def _use(node: ast.expr, source: _Source) -> Use | None:
     path = [node]
-    while isinstance(above := parents[path[-1]], ast.expr):
+    while isinstance(above := source.parents[path[-1]], ast.expr):
         path.append(above)
-    use = _of_statement(above, path[-1])
+    use = _of_statement(above, path[-1], source)
     for outer, inner in itertools.pairwise(reversed(path)):
         if isinstance(outer, ast.UnaryOp) and isinstance(outer.op, ast.Not | ast.Invert):
             use = use and use.negated()
@@ -134,7 +144,7 @@ def _passes_on(outer: ast.expr, inner: ast.expr) -> bool:
     return name in _THE_SAME_TRUTH and (inner is function or outer.args == [inner])
 
 
-def _of_statement(statement: ast.AST, expression: ast.expr) -> Use | None:
+def _of_statement(statement: ast.AST, expression: ast.expr, source: _Source) -> Use | None:
     """What a statement does with an expression of its own."""
     match statement:
         case ast.Assert(test=test) if test is expression:
@@ -147,8 +157,18 @@ def _of_statement(statement: ast.AST, expression: ast.expr) -> Use | None:
             return Use() if other else Use(False)
         case ast.While() | ast.comprehension():
             return None
+        case ast.Assign(targets=[ast.Name() as name]) if name is not expression:
+            return _of_name(name, source)
         case _:
             return Use()
+
+
+def _of_name(name: ast.Name, source: _Source) -> Use | None:
+    """What the text goes on to do with a truth that has got a name: what first says how it should be."""
+    later = [one for one in source.names[name.id] if _place(one) > _place(name)]
+    read = itertools.takewhile(lambda one: isinstance(one.ctx, ast.Load), later)
+    uses = [_use(one, source) for one in read]
+    return next((one for one in uses if one is None or one.wanted is not None), Use())
 
 
 def _ends(body: list[ast.stmt]) -> bool:

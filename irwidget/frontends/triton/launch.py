@@ -36,6 +36,8 @@ class LaunchComparison:
     """Whether the cell ends where they differ."""
     bits: bool = False
     """Whether floats are compared bit by bit."""
+    open: bool = False
+    """Whether they differ and nobody knows if they should not, as after `if equal(y, x): print(...)`."""
 
 
 @dataclass(frozen=True)

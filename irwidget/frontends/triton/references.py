@@ -256,9 +256,11 @@ class References:
         if not answer.found:
             return
         use = use or using()
-        if use is None or use.wanted not in (None, answer.wanted):
+        opposite = use is not None and use.wanted not in (None, answer.wanted)
+        if use is None or (opposite and use.ends):
             return
-        seen = LaunchComparison(calling_line(), answer.equal, answer.said, self._doubt, False, use.ends, answer.bits)
+        known = answer.equal, answer.said, self._doubt, False, use.ends, answer.bits
+        seen = LaunchComparison(calling_line(), *known, open=opposite and not answer.equal)
         for compared, exact in answer.found:
             exact = exact and (answer.equal or len(answer.found) == 1)  # of several, nobody knows which is wrong
             compared.append(replace(seen, said=answer.said and answer.said + self._before(compared), exact=exact))
