@@ -68,8 +68,8 @@ def _kernels_to_llvm(name: str, arch: str) -> Step:
 TRANSLATE = Step("mlir-translate", "--mlir-to-llvmir")
 
 
-def _device_math(name: str, arch: str) -> tuple[Step, ...]:
-    """The mathematical functions of a GPU's own library in place of the C library's, and what its code cannot have."""
+def _for_device(name: str, arch: str) -> tuple[Step, ...]:
+    """What makes LLVM IR that of a GPU: its own library's mathematical functions, and what its code has otherwise."""
     library = {"nvptx": "libdevice", "amdgpu": "ocml", "spirv": "opencl"}[name]
     rename = Step("rename-libm", library, f"libm-to-{library}")
     files = {
@@ -189,7 +189,7 @@ def steps(name: str, to_linalg: tuple[Step, ...], choices: Choices | None = None
         return to_llvm
     if name == "llvm_ir":
         return (*to_llvm, TRANSLATE)
-    device = () if choices.route == "explorer" else _device_math(name, _arch_of(name, choices))
+    device = () if choices.route == "explorer" else _for_device(name, _arch_of(name, choices))
     return (*to_llvm, TRANSLATE, *device, *_code_generation(name, choices))
 
 
@@ -197,7 +197,7 @@ def _kernels(name: str, choices: Choices) -> tuple[Step, ...]:
     """From linalg to the assembly or the machine code of every kernel."""
     gpu = "nvptx" if name == "sass" else name
     arch = _arch_of(gpu, choices)
-    made = (OUTLINE, _kernels_to_llvm(gpu, arch), TRANSLATE, *_device_math(gpu, arch), *_code_generation(gpu, choices))
+    made = (OUTLINE, _kernels_to_llvm(gpu, arch), TRANSLATE, *_for_device(gpu, arch), *_code_generation(gpu, choices))
     return (*made, Step("ptxas", f"-arch={arch} -lineinfo", "ptxas")) if name == "sass" else made
 
 

@@ -18,7 +18,6 @@ from irwidget.trace import Dump, Step, Trace
 _BODY = re.compile(r"((?:[\w.]+\()*[\w-]+)\{([^{}]*)\}(\)*)")
 """A textual pipeline of one pass that has options: `builtin.module(func.func(canonicalize{top-down=true}))`."""
 _ARGUMENT = "--pass-pipeline="
-_NO_STEP = Step("", "")
 _MOST_NAMES = 3
 """Passes that are named in a title."""
 _EMPTY = "module { func.func @f() { return } }"
@@ -121,38 +120,15 @@ def leavable(trace: Trace) -> set[int]:
     What a step in which the lowering failed would have run is not asked here.
     """
     found: set[int] = set()
-    earlier = False
-    """Whether something goes on from a dump of an earlier step."""
-    for number in range(-1, len(trace.steps)):
+    for number, step in enumerate(trace.steps):
         own = [i for i, dump in enumerate(trace.dumps) if dump.step == number]
-        if number >= 0:
-            found |= _leavable_of(trace, own, earlier=earlier)
-        earlier = earlier or any(_goes_on(trace, i) for i in own[-1:])
+        alone = len(own)
+        while alone and trace.every_pass and _planned([(own[alone - 1], trace.dumps[own[alone - 1]])], step, number):
+            alone -= 1
+        found |= set(own[alone:])
+        if runs(Planned(str(step), step)):  # all of it
+            found |= set(own[-1:])
     return found
-
-
-def _leavable_of(trace: Trace, own: Sequence[int], *, earlier: bool) -> set[int]:
-    """Those of one step."""
-    alone = own[len(own) :]
-    for place in range(len(own) - 1, -1, -1):
-        if not (trace.every_pass and _planned([(own[place], trace.dumps[own[place]])], _NO_STEP, 0)):
-            break
-        alone = own[place:]
-    found = {i for i in alone if i > own[0] and _goes_on(trace, i - 1)}
-    if earlier and own:
-        step = trace.steps[trace.dumps[own[0]].step]
-        whole = own[-1:] if runs(Planned(str(step), step)) else []
-        found |= set(own if len(alone) == len(own) else whole)
-    return found
-
-
-def _goes_on(trace: Trace, index: int) -> bool:
-    """Whether what comes after a dump can begin at its text."""
-    try:
-        _takes_text(trace, index)
-    except UsageError:
-        return False
-    return True
 
 
 def runs(one: Planned) -> bool:

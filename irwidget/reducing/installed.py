@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from irwidget import pipelines
 from irwidget.experiments import files, stock
 from irwidget.toolchain import external, feeding, scratch
 from irwidget.trace import Step
@@ -34,7 +35,7 @@ def run(text: str, steps: Sequence[Step], seconds: float) -> Again | None:
             if isinstance(program, str):
                 return None
             name = " ".join(part for part in (step.tool, program.version, f"({program.path})") if part)
-            command = [program.path, *_words(step)]
+            command = [program.path, *shlex.split(pipelines.command(step))[1:]]
             try:
                 done = subprocess.run(
                     command, input=given, capture_output=True, cwd=folder, timeout=seconds, check=False
@@ -47,11 +48,3 @@ def run(text: str, steps: Sequence[Step], seconds: float) -> Again | None:
                 return Again(f"Run as {name}: {problem}", True)
             given = done.stdout
     return Again(f"{name} does not fail on it", False)
-
-
-def _words(step: Step) -> list[str]:
-    """The arguments of a program that reads its input and prints."""
-    if step.arguments.startswith("builtin.module("):
-        return [f"--pass-pipeline={step.arguments}"]
-    words = shlex.split(step.arguments)
-    return words if "-o" in words else [*words, "-o", "-"]

@@ -244,9 +244,7 @@ class PassDiff(base.BundledView):
         packer = self._packer(traces)
         packer.add({(trace if against < 0 else against, left), (trace, right)})
         with self._changing, self.hold_sync():
-            self.traces = traces
-            self.inside, self.data = _inside(traces), packer.data
-            self.leavable = self._experimenting.leavable()
+            self._hold(traces, packer)
             self.trace, self.against, self.left, self.right = trace, against, left, right
             self.cells, self.reducible = self._experimenting.cells(), self._reducing.possible()
         self._reducing.moved()
@@ -275,10 +273,14 @@ class PassDiff(base.BundledView):
         while packer.add():
             pass
         with self._changing, self.hold_sync():
-            self.traces = traces
-            self.inside, self.data = _inside(traces), packer.data
-            self.leavable = self._experimenting.leavable()
+            self._hold(traces, packer)
         self._fill(packer, (-1, -1))
+
+    def _hold(self, traces: tuple[Trace, ...], packer: Packer) -> None:
+        """Have other dumps, and what belongs to them."""
+        self.traces = traces
+        self.inside, self.data = _inside(traces), packer.data
+        self.leavable = self._experimenting.leavable()
 
     def grow(self, traces: Sequence[Trace], *, last: bool = False) -> None:
         """Show the same lowerings with the dumps that have come since; `last`: no more will come.
@@ -298,9 +300,8 @@ class PassDiff(base.BundledView):
         beside = at if follows or self.against < 0 else self.against
         packer.add({(beside, left), (at, right)} if letters(traces, _AT_ONCE) > _AT_ONCE else None)
         with self._changing, self.hold_sync():
-            self.traces, self._packed = tuple(packer.traces), b""
-            self.inside, self.data = _inside(traces), packer.data
-            self.leavable = self._experimenting.leavable()
+            self._packed = b""
+            self._hold(tuple(packer.traces), packer)
             if follows:
                 self.trace, self.against = at, -1
                 self.left, self.right = self._opened = opened

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import pickle
 from typing import Any
 
 import pytest
+import torch
 from IPython.core.interactiveshell import InteractiveShell
 
+from irwidget.frontends import triton as frontend
 from irwidget.trace.verdicts import Verdict
+from tests.triton.kernels import add
 
 CHECKED = """
 import numpy as np
@@ -117,6 +121,7 @@ ok = torch.allclose(y, R); print(ok)
 ok = torch.allclose(y, R); n = 1 if ok else 2
 ok = torch.allclose(y, R); print(ok); assert ok; ok = None
 wrong = not torch.allclose(y, R); assert not wrong
+wrong = lambda a, b: not torch.allclose(a, b); assert not wrong(y, R)
 assert torch.mean((y - R) ** 2) < 1e-6
 assert ((y - R) * 2).pow(2).mean().sqrt().item() < 1e-3
 assert torch.nn.functional.mse_loss(y, R) < 1e-6
@@ -174,6 +179,11 @@ AGAIN = "plus_one[(1,)](x, y)"
         ("same = torch.allclose(y, x); assert not same", NOTHING),
         ("same = torch.allclose(y, x)\nif same: raise ValueError(same)", NOTHING),
         ("same = torch.equal(y, x); other = same; assert not other", NOTHING),
+        ("def same(a, b): return torch.equal(a, b)\nassert not same(y, x)", NOTHING),
+        ("def same(a, b):\n    all = torch.equal(a, b)\n    return all\nif same(y, x): raise ValueError(1)", NOTHING),
+        ("same = lambda a, b: torch.equal(a, b)\nassert not same(y, x)", NOTHING),
+        ("torch.testing.assert_close(y, x + 1, rtol=1e-3)", NOTHING),  # a ValueError: atol is missing
+        ("torch.testing.assert_close(y, 'x')", NOTHING),
         ("while True:\n    same = torch.equal(y, x)\n    if same: break\n    y.copy_(x)", NOTHING),
         ("if torch.equal(y, x): n = 1", NOTHING),
         ("while not torch.equal(y, x): y.copy_(x)", NOTHING),
@@ -239,3 +249,12 @@ def test_a_number_that_was_read_is_a_number_when_the_cell_is_over():
     copy = pickle.loads(pickle.dumps((err / 2, n)))
     assert [(type(one), one) for one in copy] == [(float, 0.5), (int, 64)]
     assert "agrees" not in shell().user_ns["_lowering"].check.reason
+
+
+def test_a_number_that_was_read_is_a_number_where_the_cell_has_failed():
+    with contextlib.suppress(KeyError), frontend.recording("sm_90", values=True) as launches:
+        x = torch.ones(64, device="cuda")
+        err = (add(x, x) - x).abs().max().item()
+        raise KeyError
+    assert err < 9
+    assert {one.equal for launch in launches for one in launch.compared} == {None}

@@ -292,9 +292,14 @@ def can_leave_out(low, index):
     return False
 
 
+def without_every_pass(target):
+    return irwidget.lower(torch.nn.Linear(4, 8), torch.randn(2, 4), to=target, dumps=False)
+
+
 @pytest.mark.parametrize(
     ("make", "target", "some"),
     [
+        (without_every_pass, "nvptx", 1.0),
         (of_a_model, "linalg_on_tensors_mlir", 1.0),
         (of_a_model, "nvptx", 1.0),
         (of_a_model, "inductor_triton", 0.0),

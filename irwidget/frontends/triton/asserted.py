@@ -50,7 +50,7 @@ def use(frame: FrameType) -> Use | None:
         return Use()
     if isinstance(node, ast.Call) and ast.unparse(node.func) in ("max", "min", "sorted"):
         return None
-    return _use(node, source)
+    return _use(node, source, frame)
 
 
 def _span_of(frame: FrameType) -> _Span:
@@ -119,11 +119,11 @@ _THE_SAME_TRUTH = frozenset(["all", "any", "bool", "item", "cpu"])
 """Functions and methods whose result is what they are given, of one truth."""
 
 
-def _use(node: ast.expr, source: _Source) -> Use | None:
+def _use(node: ast.expr, source: _Source, frame: FrameType) -> Use | None:
     path = [node]
-    while isinstance(above := source.parents[path[-1]], ast.expr):
+    while isinstance(above := source.parents[path[-1]], ast.expr) and not isinstance(above, ast.Lambda):
         path.append(above)
-    use = _of_statement(above, path[-1], source)
+    use = _of_statement(above, path[-1], source, frame)
     for outer, inner in itertools.pairwise(reversed(path)):
         if isinstance(outer, ast.UnaryOp) and isinstance(outer.op, ast.Not | ast.Invert):
             use = use and use.negated()
@@ -144,8 +144,8 @@ def _passes_on(outer: ast.expr, inner: ast.expr) -> bool:
     return name in _THE_SAME_TRUTH and (inner is function or outer.args == [inner])
 
 
-def _of_statement(statement: ast.AST, expression: ast.expr, source: _Source) -> Use | None:
-    """What a statement does with an expression of its own."""
+def _of_statement(statement: ast.AST, expression: ast.expr, source: _Source, frame: FrameType) -> Use | None:
+    """What a statement, or a lambda, does with an expression of its own."""
     match statement:
         case ast.Assert(test=test) if test is expression:
             return Use(True, ends=True)
@@ -158,16 +158,18 @@ def _of_statement(statement: ast.AST, expression: ast.expr, source: _Source) -> 
         case ast.While() | ast.comprehension():
             return None
         case ast.Assign(targets=[ast.Name() as name]) if name is not expression:
-            return _of_name(name, source)
+            return _of_name(name, source, frame)
+        case ast.Return() | ast.Lambda() if frame.f_back:
+            return use(frame.f_back)
         case _:
             return Use()
 
 
-def _of_name(name: ast.Name, source: _Source) -> Use | None:
+def _of_name(name: ast.Name, source: _Source, frame: FrameType) -> Use | None:
     """What the text goes on to do with a truth that has got a name: what first says how it should be."""
     later = [one for one in source.names[name.id] if _place(one) > _place(name)]
     read = itertools.takewhile(lambda one: isinstance(one.ctx, ast.Load), later)
-    uses = [_use(one, source) for one in read]
+    uses = [_use(one, source, frame) for one in read]
     return next((one for one in uses if one is None or one.wanted is not None), Use())
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from irwidget import private_torch
+from irwidget.frontends.triton.distances import COMPARING
 from irwidget.frontends.triton.launch import LaunchComparison
 from irwidget.frontends.triton.ledger import OVERWRITING, has_memory, name_of, plain
 from irwidget.frontends.triton.scopes import as_it_is
@@ -72,7 +73,6 @@ _OF_ONE = _UNSIGNED | frozenset("neg sqrt max amax mean sum div mul pow clone _t
 """Operators that say no less of how far they are apart."""
 _COUNTING = frozenset("sum count_nonzero _to_copy".split())
 """Operators that make numbers of truths, 0 where none holds."""
-_COMPARING = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
@@ -123,8 +123,8 @@ class Differences:
         one, other = (self.of(arg) for arg in (*args[:2], None, None)[:2])
         if one is None and other is None:
             return None if kwargs.get("alpha", 1) != 1 else self._first(name, args[:2])
-        if name in _COMPARING:
-            return _bounded(_COMPARING[name], one, other, args)
+        if name in COMPARING:
+            return _bounded(COMPARING[name], one, other, args)
         if one is None or (other is not None and (name != "mul" or one is not other)):
             return None
         if one.says is Says.HOW_FAR:
@@ -145,7 +145,7 @@ class Differences:
             kept = Kept(found, Says.HOW_FAR, signed=_OF_TWO[name])
         else:
             floats = any(side.is_floating_point() or side.is_complex() for side in sides)
-            kept = Kept(found, Says.AGREES if name == "eq" else Says.DIFFERS, _COMPARING[name], bits=floats)
+            kept = Kept(found, Says.AGREES if name == "eq" else Says.DIFFERS, COMPARING[name], bits=floats)
         known = torch.isfinite if name in _OF_TWO else _is_number  # NaN is not NaN, and infinities not near each other
         return kept if all(_all(known, side) for side in sides if not self._is_result(side)) else kept.inexact()
 
@@ -185,9 +185,9 @@ def _answer(kept: Kept, name: str, args: Sequence[Any], result: torch.Tensor) ->
     with as_it_is():
         holds = bool(result)
         said = f"{kept.by} says {'yes' if holds else 'no'}"
-        if name in _COMPARING and kept.by != "isclose":
+        if name in COMPARING and kept.by != "isclose":
             one, other = (number(side) if isinstance(side, torch.Tensor) else side for side in args[:2])
-            said = told(one, _COMPARING[name], other, holds)
+            said = told(one, COMPARING[name], other, holds)
     return answered(kept, holds, said)
 
 

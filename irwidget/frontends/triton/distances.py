@@ -8,7 +8,8 @@ from typing import Any
 Told = Callable[[Any, str, Any, bool], None]
 """Is told of a comparison: one side, the operator, the other side, whether it holds."""
 
-_COMPARING = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+COMPARING = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+"""Operators by the names of their methods, which PyTorch's operators have too."""
 _GIVING = "truediv mul rmul pow abs neg".split()
 """Operators whose results are such numbers."""
 
@@ -53,7 +54,7 @@ def _giving(plain: Any, name: str) -> Callable[..., Any]:
 
 
 for _class, _plain in ((_Float, float), (_Int, int)):
-    for _name, _by in _COMPARING.items():
+    for _name, _by in COMPARING.items():
         setattr(_class, f"__{_name}__", _comparing(_plain, _name, _by))
     for _name in _GIVING:
         setattr(_class, f"__{_name}__", _giving(_plain, _name))

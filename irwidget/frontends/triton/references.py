@@ -111,8 +111,8 @@ class References:
         """Note what a cell compares as long as it runs, by functions, operators, and numbers that it reads."""
         testing = triton_private.testing()
         shown = ("item", "__float__", "__repr__", "__format__")
-        self._running = True
         with contextlib.ExitStack() as stack:
+            stack.enter_context(replaced(self, "_running", True))
             for context in (
                 replaced(LEDGER, "watching", self._watching),
                 private_torch.comparisons_wrapped(self._noting),
@@ -125,7 +125,6 @@ class References:
             ):
                 stack.enter_context(context)
             yield
-        self._running = False
 
     def _watching(self, func: Any, args: Any, kwargs: Any) -> Callable[[Any], None]:
         done = self._provenance.operation(func, args, kwargs)
@@ -210,17 +209,18 @@ class References:
             if LEDGER.watching is unwatched:
                 return compare(*args, **kwargs)
             pairs = {at: self._found(sides) for at, sides in _pairs(*[*args, *kwargs.values()][:2])}
-            wrong: dict[Any, str] = {}
+
+            def note(wrong: Mapping[Any, str]) -> None:
+                for at, one in pairs.items():
+                    self._note(Answer(one, at not in wrong, wrong.get(at, "")), Use(True, ends=True))
+
             try:
                 with replaced(LEDGER, "watching", unwatched):  # it compares by `isclose` itself
                     found = compare(*args, **kwargs)
-                wrong = {one.id: _line(one.to_error()) for one in found or ()}
             except AssertionError as error:
-                wrong = dict.fromkeys(pairs, _line(error))
+                note(dict.fromkeys(pairs, _line(error)))
                 raise
-            finally:
-                for at, one in pairs.items():
-                    self._note(Answer(one, at not in wrong, wrong.get(at, "")), Use(True, ends=True))
+            note({one.id: _line(one.to_error()) for one in found or ()})
             return found
 
         return noting
