@@ -47,7 +47,9 @@ class Course:
     passes: int = 0
     """How many passes have begun."""
     now: tuple[str, float] | None = None
-    """The pass under way, and when it began."""
+    """The pass under way, and when it began; where `over`, the last one, and when it ended."""
+    over: bool = False
+    """Whether only passes that have ended are told of: which one runs is not known."""
     step: str = ""
 
     @property
@@ -69,11 +71,11 @@ class Course:
             self.phases.append(Phase(name, now))
         self.now = None
 
-    def begin_pass(self, name: str, step: str, now: float) -> None:
-        """A pass begins."""
+    def begin_pass(self, name: str, step: str, now: float, *, over: bool = False) -> None:
+        """A pass begins, or is told of when it is `over`."""
         self.enter(PASSES, now)
         self.passes += 1
-        self.now, self.step = (name, now), step
+        self.now, self.step, self.over = (name, now), step, over
 
     def hear(self, said: str, now: float) -> None:
         """A command that prints its passes has come this far."""
@@ -91,6 +93,8 @@ class Course:
             phase = f"{phase} · {self.now[0]}"
         elif self.now:
             of = f" of {self.last.passes}" if self.last and self.last.passes >= self.passes else ""
-            phase = f"{self.step} · pass {self.passes}{of} {self.now[0]} for {now - self.now[1]:.0f} s"
+            since = f"{now - self.now[1]:.0f} s"
+            name = f"{self.now[0]} ended {since} ago" if not self.over else f"{self.now[0]} for {since}"
+            phase = f"{self.step} · pass {self.passes}{of} {name}"
         before = f", last time {self.last.seconds:.1f} s" if self.last else ""
         return " · ".join(filter(None, (self.name, phase, f"{now - self.began:.0f} s{before}")))

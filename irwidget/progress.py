@@ -76,7 +76,7 @@ class ProgressLine:
 
     def report(self, started: PassStarted, step: Step, seconds: float) -> None:
         """A pass begins."""
-        self.course.begin_pass(started.name, str(step), time.monotonic())
+        self.course.begin_pass(started.name, str(step), time.monotonic(), over=started.over)
 
     def stop(self) -> bool:
         """Do as Ctrl-C does, from any thread; whether there was anything to stop."""

@@ -91,15 +91,19 @@ def _parse(run: Run) -> MlirState:
 def _run_steps(run: Run, state: State, snapshots: list[State]) -> Iterator[events.Event]:
     request = run.request
     index = 0
+    if request.stop_after == 0:
+        return
     for number in range(request.first_step, len(request.steps)):
         step = request.steps[number]
         run.step = number
+        yield events.StepStarted(number)
         kept: list[State] = []
         for planned in tools.passes_of(run, state, step):
-            if index == request.stop_after:
-                return
             index += 1
-            yield events.PassStarted(index, number, planned.name, planned.options, planned.scope, planned.pipeline)
+            over = planned.seconds is not None
+            yield events.PassStarted(
+                index, number, planned.name, planned.options, planned.scope, planned.pipeline, over
+            )
             started = time.perf_counter()
             try:
                 with printed.heard(planned.name) as heard:
@@ -121,6 +125,8 @@ def _run_steps(run: Run, state: State, snapshots: list[State]) -> Iterator[event
                 snapshots.append(state.snapshot())
             if request.keep_constants:
                 kept.append(snapshots[-1] if request.dumps else state.snapshot())
+            if index == request.stop_after:  # before it is asked for the next pass, which may have to run for it
+                return
         done = request.steps[: number + 1]
         run.held.states[done] = state.snapshot()
         if request.keep_constants:

@@ -95,6 +95,13 @@ class Began:
 
 
 @dataclass(frozen=True, slots=True)
+class StepStarted:
+    """Step `step` begins: what happens before its first pass starts is its tool's."""
+
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
 class PassStarted:
     """Pass `index` (1-based; 0 is the input) begins."""
 
@@ -105,6 +112,8 @@ class PassStarted:
     scope: Scope = WHOLE
     pipeline: str = ""
     """What runs just this pass, as a tool of a custom pipeline."""
+    over: bool = False
+    """Whether it is told of only now that it has ended: it ran elsewhere, where nobody knows which pass runs now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,4 +175,4 @@ class Lost:
     """The worker no longer has the state that the request wanted to start from."""
 
 
-Event = Began | PassStarted | PassEnded | Printed | Failed | Finished | Lost
+Event = Began | StepStarted | PassStarted | PassEnded | Printed | Failed | Finished | Lost

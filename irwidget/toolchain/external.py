@@ -7,6 +7,7 @@ LLVM older than 22 is refused. Arguments go to the program as a list.
 from __future__ import annotations
 
 import ast
+import codecs
 import contextlib
 import difflib
 import os
@@ -138,9 +139,10 @@ def _every_pass(run: Run, state: State, step: Step, command: list[str], after: t
         text = llvm.named(text)
     whole = () if step.tool == "llc" or "-print-module-scope" in command else ("-print-module-scope",)
     shows = (*after, *whole) if after else llvm_passes.SHOWS[step.tool]
-    with scratch.folder() as folder, contextlib.suppress(OSError):
-        said = feeding.run([*command, *shows, "-o", os.devnull], text.encode(), folder).stderr.decode(errors="replace")
-        for one in llvm_passes.split(said, every=bool(after)):
+    with scratch.folder() as folder, contextlib.suppress(OSError), contextlib.ExitStack() as stack:
+        words = [*command, *shows, "-o", os.devnull]
+        log = stack.enter_context(feeding.log_of(words, text.encode(), cwd=folder))
+        for one in llvm_passes.split(codecs.iterdecode(log.pieces(), "utf-8", "replace"), every=bool(after)):
 
             def show(_: State, one: llvm_passes.Changed = one) -> State:
                 return TextState(one.language, one.text, Content(one.text, True, one.places))

@@ -11,14 +11,16 @@ import subprocess
 import tempfile
 import termios
 import threading
-from collections.abc import Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
+from typing import IO
 
 from irwidget.toolchain import budget, processes
 
 _CHUNK = 1 << 16
+_PIECE = 1 << 20
 _GLANCE = 0.05
-"""Seconds between looks at whether the program has ended while its input waits."""
+"""Seconds between looks at whether the program has ended while its input, or who reads its log, waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,23 +58,62 @@ def run(command: list[str], text: bytes, cwd: str | None) -> Fed:
     return Fed(process.returncode, stdout, stderr, feeder.taken > 0)
 
 
-def logged(command: list[str], text: bytes, env: Mapping[str, str] | None = None) -> tuple[int, bytes]:
-    """Run a program of ours on `text` to its end; its exit status, and what it wrote to its standard error.
+class Log:
+    """What a program writes to its standard error while it runs."""
+
+    def __init__(self, process: subprocess.Popen[bytes], file: IO[bytes]) -> None:
+        self._process, self._file = process, file
+
+    @property
+    def status(self) -> int | None:
+        """How it ended; None while it runs."""
+        return self._process.returncode
+
+    def pieces(self) -> Iterator[bytes]:
+        """All of it, as it is written, to the program's end. Raises TimeIsUp as `run`."""
+        whole, read = budget.current(), 0
+        while True:
+            over = self._ends(whole.left() if whole else None)
+            while piece := os.pread(self._file.fileno(), _PIECE, read):  # the program writes where the file stands
+                read += len(piece)
+                yield piece
+            if over:
+                return
+
+    def _ends(self, left: float | None) -> bool:
+        """Whether it has ended, after a moment."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_GLANCE if left is None else min(_GLANCE, max(left, 0)))
+            return True
+        if left is not None and left <= _GLANCE:
+            raise budget.TimeIsUp
+        return False
+
+
+@contextlib.contextmanager
+def log_of(
+    command: list[str], text: bytes, env: Mapping[str, str] | None = None, cwd: str | None = None
+) -> Generator[Log]:
+    """Run a program on `text`, and follow what it writes to its standard error; it ends with the block.
 
     That goes to a file: LLVM writes each piece of a line by itself, and a pipe would fill up. Raises OSError when it
-    cannot be started, TimeIsUp as `run`.
+    cannot be started.
     """
-    whole = budget.current()
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as log:
         given.write(text)
         given.seek(0)
-        with processes.session(command, subprocess.DEVNULL, log, env, stdin=given) as process:
-            try:
-                status = process.wait(whole.left() if whole else None)
-            except subprocess.TimeoutExpired:
-                raise budget.TimeIsUp from None
-        log.seek(0)
-        return status, log.read()
+        with processes.session(command, subprocess.DEVNULL, log, env, stdin=given, cwd=cwd) as process:
+            yield Log(process, log)
+
+
+def logged(command: list[str], text: bytes, env: Mapping[str, str] | None = None) -> tuple[int | None, bytes]:
+    """Run a program on `text` to its end; its exit status, and what it wrote to its standard error.
+
+    Raises OSError when it cannot be started, TimeIsUp as `run`.
+    """
+    with log_of(command, text, env) as log:
+        said = b"".join(log.pieces())
+        return log.status, said
 
 
 class _Feeder(threading.Thread):

@@ -14,9 +14,11 @@ the source line of the instruction that had the name.
 
 from __future__ import annotations
 
+import codecs
+import itertools
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from irwidget.toolchain import debug_lines, feeding, llvm, llvm_debug, processes
@@ -52,6 +54,8 @@ SHOWS = {"opt": ("-print-changed", "-print-module-scope"), "llc": ("-print-chang
 """By tool, what has it print passes. Of functions alone a dump of `opt` would have what passes on others, and on the
 module, did as well.
 """
+_END = 1 << 16
+"""Characters at the end of a log in which LLVM says what stopped it."""
 _JOINED = 4
 """Names of passes that one dump is called by at most."""
 
@@ -59,13 +63,13 @@ Named = Mapping[tuple[str, str], Location]
 """Places by function and value: values of two functions may have one name."""
 
 
-def split(log: str, named: Named | None = None, *, every: bool = False) -> Iterator[Changed]:
-    """The dumps in what LLVM printed for `-print-changed`, without those that only renumber metadata.
+def split(log: Iterable[str], named: Named | None = None, *, every: bool = False) -> Iterator[Changed]:
+    """The dumps in what LLVM prints for `-print-changed`, without those that only renumber metadata.
 
-    With `every`, all of what it printed, as for `-print-after-all`. What a pass did that invalidated what it ran on, as
-    one that unrolls a loop, is printed with the next dump only: that has the names of both. `named` has the places of
-    values, for what LLVM prints without debug information; without it the debug information is the user's own, and
-    stays in the texts.
+    `log` has it in pieces; each dump is there when the next one begins. With `every`, all of what it printed, as for
+    `-print-after-all`. What a pass did that invalidated what it ran on, as one that unrolls a loop, is printed with the
+    next dump only: that has the names of both. `named` has the places of values, for what LLVM prints without debug
+    information; without it the debug information is the user's own, and stays in the texts.
     """
     last: dict[Scope, str] = {}
     unseen: list[str] = []
@@ -95,12 +99,20 @@ def _function(printed: str) -> str:
     return found[1] if found else ""
 
 
-def _printed(log: str) -> Iterator[tuple[str, str]]:
+def _printed(log: Iterable[str]) -> Iterator[tuple[str, str]]:
     """What each banner of a log says, and the text below it."""
-    banners = list(_BANNER.finditer(log))
-    ends = [*(banner.start() for banner in banners[1:]), len(log)]
-    for banner, end in zip(banners, ends, strict=False):
-        yield banner[1], log[banner.end() : end].strip("\n")
+    said, below, looked = None, "", 0
+    for piece in itertools.chain(log, [None]):
+        below += piece or ""
+        lines = len(below) if piece is None else below.rfind("\n") + 1  # the last one may not be whole yet
+        begins = 0
+        for banner in _BANNER.finditer(below, looked, lines):
+            if said is not None:
+                yield said, below[begins : banner.start()].strip("\n")
+            said, begins = banner[1], banner.end()
+        below, looked = below[begins:], max(looked, lines) - begins
+    if said is not None:
+        yield said, below.strip("\n")
 
 
 def joined(names: Iterable[str]) -> str:
@@ -143,10 +155,11 @@ def _placed(printed: str, named: Named) -> tuple[str, llvm_debug.Lines]:
     return "\n".join(lines) + "\n", tuple(places)
 
 
-def run(tool: str, arguments: str, text: str, *, own: bool) -> tuple[list[Changed], str]:
-    """The passes of `opt` or `llc` that changed something, and what stopped the tool, if anything did.
+def run(tool: str, arguments: str, text: str, *, own: bool) -> Generator[Changed, None, str]:
+    """The passes of `opt` or `llc` that change something, as they do; returns what stopped the tool, if anything did.
 
-    `own` says that the debug information of the text is the user's, who sees it; ours is taken out.
+    `own` says that the debug information of the text is the user's, who sees it; ours is taken out. Raises
+    llvm.Rejected for a text that LLVM does not read.
     """
     text, places = llvm.named(text), dict[tuple[str, str], Location]()
     if tool == "opt" and not own:  # llc prints places by itself
@@ -157,13 +170,20 @@ def run(tool: str, arguments: str, text: str, *, own: bool) -> tuple[list[Change
             if place and (match := _DEFINITION.match(line)):
                 places[function, match[1]] = place
     command = processes.command("irwidget.toolchain.llvm_passes", tool, arguments)
-    status, log = feeding.logged(command, text.encode())
-    printed = log.decode(errors="replace")
-    changed = list(split(printed, None if own else places))
-    if not status:
-        return changed, ""
-    said = [line for line in printed.splitlines() if "error" in line.lower()]
-    return changed, said[-1].removeprefix("error: ")[:500] if said else f"{tool} ended with status {status}"
+    end = ""
+
+    def pieces() -> Iterator[str]:
+        nonlocal end
+        for piece in codecs.iterdecode(log.pieces(), "utf-8", "replace"):
+            end = (end + piece)[-_END:]
+            yield piece
+
+    with feeding.log_of(command, text.encode()) as log:
+        yield from split(pieces(), None if own else places)
+    if not log.status:
+        return ""
+    said = [line for line in end.splitlines() if "error" in line.lower()]
+    return said[-1].removeprefix("error: ")[:500] if said else f"{tool} ended with status {log.status}"
 
 
 def main(tool: str, arguments: str) -> None:

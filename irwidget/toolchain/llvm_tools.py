@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
@@ -61,23 +62,14 @@ def _every_pass(state: State, step: Step, name: str, work: Callable[[str, TextSt
     now = state
     for kernel, before in kernels.items():
         assert isinstance(before, TextState)
-        own = not isinstance(before, DebugText)
+        running = llvm_passes.run(step.tool, step.arguments, before.text, own=not isinstance(before, DebugText))
         try:
-            changed, stopped = _accepted(
-                lambda text=before.text, own=own: llvm_passes.run(step.tool, step.arguments, text, own=own)
-            )
-        except mlir.PassFailed as error:
+            stopped = yield from _changes(running, before, kernel)
+        except llvm.Rejected as error:
+            where = name if error.parsed else "parse"
             raise StepFailed(
-                events.Failed("pass", str(error), error.name or name, step.tool, error.diagnostics, _command(step))
+                events.Failed("pass", str(error), where, step.tool, (error.diagnostic,), _command(step))
             ) from None
-        for one in changed:
-            places = one.places if own else llvm_state.places(before, one.places)
-            content = Content(one.text, True, places)
-
-            def show(_: State, one: llvm_passes.Changed = one, content: Content = content) -> State:
-                return TextState(one.language, one.text, content)
-
-            yield Pass(one.name, show, "", replace(one.scope, kernel=kernel), seconds=0.0)
         if stopped:
             raise StepFailed(events.Failed("pass", stopped, name, step.tool, pipeline=_command(step)))
 
@@ -88,6 +80,25 @@ def _every_pass(state: State, step: Step, name: str, work: Callable[[str, TextSt
             return now
 
         yield Pass(name, end, _shown(step), Scope(kernel), _command(step))
+
+
+def _changes(
+    running: Generator[llvm_passes.Changed, None, str], before: TextState, kernel: str
+) -> Generator[Pass, None, str]:
+    """A pass for each change to a kernel, as LLVM makes it; returns what stopped LLVM, if anything did."""
+    with contextlib.closing(running):
+        while True:
+            try:
+                one = next(running)
+            except StopIteration as end:
+                return end.value
+            places = one.places if not isinstance(before, DebugText) else llvm_state.places(before, one.places)
+            content = Content(one.text, True, places)
+
+            def show(_: State, one: llvm_passes.Changed = one, content: Content = content) -> State:
+                return TextState(one.language, one.text, content)
+
+            yield Pass(one.name, show, "", replace(one.scope, kernel=kernel), seconds=0.0)
 
 
 def _command(step: Step) -> str:

@@ -189,6 +189,8 @@ class _Execution:
                 self.first_step, self.before = count, found
                 break
         self.begun: list[_Begun] = []
+        self.step = self.first_step
+        """The step under way."""
         self.said: tuple[Diagnostic, ...] = ()
         """What the passes have printed and remarked so far."""
         self.input_language = source.language
@@ -282,6 +284,9 @@ class _Execution:
         match event:
             case events.Began():
                 self.begun.clear()  # when it was run before, in a worker that has been ended for another's sake
+                self.step = self.first_step
+            case events.StepStarted():
+                self.step = event.step
             case events.PassStarted():
                 self.begun.append(_Begun(event))
                 if self.options.progress:
@@ -317,7 +322,8 @@ class _Execution:
 
     def _failed(self, verb: str, detail: str) -> events.Failed:
         current = self.begun[-1].started if self.begun and self.begun[-1].ended is None else None
-        tool = self.steps[current.step].tool if current else (self.steps[0].tool if self.steps else "")
+        current = None if current and current.over else current
+        tool = self.steps[self.step].tool if self.steps else ""
         name = current.name if current else ""
         where = f"{tool}: pass {name}" if current else tool or "the lowering"
         pipeline = current.pipeline if current else ""
@@ -371,6 +377,7 @@ class _Execution:
             offset=offset,
             before=self.before,
             seconds=self.options.timeout,
+            source=self.source.data if isinstance(self.source.data, str) and not self.before else None,
         )
 
     def _dump(
@@ -398,8 +405,7 @@ class _Execution:
             self.source.done[self.options, self.steps[: number + 1]] = dumps[:count]
 
     def _failure(self, failed: events.Failed) -> Failure:
-        begun = self.begun[-1].started.step if self.begun else self.first_step
-        step = begun if failed.step is None else failed.step
+        step = self.step if failed.step is None else failed.step
         return Failure(
             step=step if step < len(self.steps) else -1,
             pass_name=failed.pass_name,

@@ -23,7 +23,8 @@ class StreamedTexts:
 
     When the worker has ended, whoever ended it, the passes are run again in a new one, up to the last that ended: no
     dump is lost to a crash, a time-out or Ctrl-C. All waiting for one run, and for one that is run again, takes at most
-    `seconds`; after that, what is still missing is given up, and is an error from then on.
+    `seconds`; after that, what is still missing is given up, and is an error from then on. `source`, the text that the
+    first of them was read from, then stands for it.
     """
 
     def __init__(
@@ -35,7 +36,9 @@ class StreamedTexts:
         offset: int = 0,
         before: Sequence[Dump] = (),
         seconds: float | None = None,
+        source: str | None = None,
     ) -> None:
+        self._source = source
         self._stream = stream
         self._again = again
         """Makes the stream of another run of the passes that ended."""
@@ -97,6 +100,9 @@ class StreamedTexts:
     def _wait_for(self, index: int) -> None:
         watch = Budget(self._left, within=budget.current())
         while self._contents[index] is None:
+            if self._given_up and index == 0 and self._source is not None:
+                self._contents[0] = Content(self._source)
+                return
             if self._given_up:
                 raise ToolError(self._given_up, tool="worker")
             try:

@@ -59,9 +59,16 @@ def _plain(course: Course, now: float) -> dict[str, Any]:
         "seconds": now - course.began,
         "phases": [_phase(one, now) for one in course.phases],
         "passes": course.passes,
-        "running": {"pass": course.now[0], "step": course.step, "seconds": now - course.now[1]} if course.now else None,
+        "running": _running(course, now),
         "last": {"seconds": course.last.seconds, "passes": course.last.passes} if course.last else None,
     }
+
+
+def _running(course: Course, now: float) -> dict[str, Any] | None:
+    if course.now is None:
+        return None
+    name, since = course.now
+    return {"pass": name, "step": course.step, "seconds": now - since, "over": course.over}
 
 
 def _phase(one: Phase, now: float) -> dict[str, Any]:

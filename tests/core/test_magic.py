@@ -240,9 +240,11 @@ def test_the_course_of_a_lowering_has_phases_passes_and_the_time_before():
         ("torch.export", 2.0, None), ("torch-mlir's importer", 1.0, None), (PASSES, 3.0, 104.0),
     ]  # fmt: skip
     assert course.line(135.0) == "Net · mlir-opt · pass 2 cse for 30 s · 35 s"
+    course.begin_pass("SROAPass", "opt", 135.0, over=True)  # taken from what a program printed
+    assert course.line(138.0) == "Net · opt · pass 3 SROAPass ended 3 s ago · 38 s"
     again = Course("Net", 0.0, course.took(106.0))
     again.begin_pass("canonicalize", "mlir-opt", 1.0)
-    assert again.line(2.0) == "Net · mlir-opt · pass 1 of 2 canonicalize for 1 s · 2 s, last time 6.0 s"
+    assert again.line(2.0) == "Net · mlir-opt · pass 1 of 3 canonicalize for 1 s · 2 s, last time 6.0 s"
 
 
 def test_a_phase_that_goes_on_after_another_is_one_phase():

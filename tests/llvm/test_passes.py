@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 
+import psutil
 import pytest
 import torch
 
@@ -13,8 +14,9 @@ from irwidget.errors import UsageError
 from irwidget.frontends import importing
 from irwidget.frontends import torch as frontend
 from irwidget.toolchain import llvm, llvm_passes
-from irwidget.toolchain.run import Options, Source
-from irwidget.trace import WHOLE, Dump, Scope
+from irwidget.toolchain.events import PassStarted
+from irwidget.toolchain.run import Interrupted, Options, Source
+from irwidget.trace import WHOLE, Dump, Scope, Step
 from tests.llvm.programs import UNROLLED
 
 
@@ -68,6 +70,43 @@ def _nameless(text: str) -> list[str]:
     return [re.sub(r"%[\w.]+", "%", line) for line in body[1:] if line.startswith("  ")]
 
 
+def _slow(count: int) -> str:
+    """A function that LLVM changes at once, and one that takes it a time that grows with the square of `count`."""
+    lines, value = list[str](), "%x"
+    for i in range(count):
+        lines += [
+            f"  %q{i} = getelementptr i32, ptr %p, i32 {value}", f"  store i32 {value}, ptr %q{i}",
+            f"  %l{i} = load i32, ptr %p", f"  %a{i} = add i32 {value}, %l{i}",
+        ]  # fmt: skip
+        value = f"%a{i}"
+    small = (
+        "define i32 @f(i32 %x) {\n  %p = alloca i32\n  store i32 %x, ptr %p\n  %y = load i32, ptr %p\n  ret i32 %y\n}\n"
+    )
+    body = "\n".join(lines)
+    return f"{small}define i32 @g(ptr %p, i32 %x) {{\n{body}\n  ret i32 {value}\n}}\n"
+
+
+@pytest.mark.parametrize("program", [False, True])
+def test_passes_are_told_of_while_llvm_runs(program: bool) -> None:
+    """An interrupt, or a time-out, leaves those up to it; what was stopped is the optimiser, not the step before it."""
+    running: list[list[str]] = []
+
+    def progress(started: PassStarted, step: Step, _: float) -> None:
+        if started.over:
+            running.extend(one.cmdline() for one in psutil.Process().children(recursive=True))
+            raise KeyboardInterrupt
+
+    source = Source(_slow(2000), "llvm", name="input")
+    steps = (Step("user-tool", "cat"), Step("opt", "-O2 -print-changed", program=program))
+    with pytest.raises(Interrupted) as caught:
+        source.run(steps, Options(progress=progress))
+    assert any("-print-changed" in " ".join(words) for words in running)
+    trace = caught.value.trace
+    assert [dump.name for dump in trace.dumps] == ["input", "cat"]
+    assert trace.failure
+    assert (trace.failure.step, trace.failure.message[:17]) == (1, "opt was interrupt")
+
+
 EVERY = """
 import sys
 import llvmlite.binding as binding
@@ -80,9 +119,9 @@ llvm.optimize(sys.stdin.read(), llvm.settings("opt", "-O1"))
 
 def test_each_dump_is_the_module_after_the_passes_that_it_is_called_by() -> None:
     """Held against what LLVM prints of the module after every pass."""
-    found, stopped = llvm_passes.run("opt", "-O1", UNROLLED, own=True)
+    found = list(llvm_passes.run("opt", "-O1", UNROLLED, own=True))
     ran = subprocess.run([sys.executable, "-c", EVERY], input=llvm.named(UNROLLED), capture_output=True, text=True)
-    assert (stopped, ran.returncode) == ("", 0)
+    assert ran.returncode == 0
     printed = re.split(r"^; \*\*\* IR Dump After (.+) on .+ \*\*\*\n", ran.stderr, flags=re.M)[1:]
     changed: list[tuple[list[str], str]] = []
     before, names = "", list[str]()
@@ -122,7 +161,7 @@ def _with_lines() -> str:
 @pytest.mark.parametrize("own", [True, False])
 def test_a_value_has_the_place_that_it_has_in_its_function(own: bool) -> None:
     """Names are given function by function: two have an `%i`. What the user wrote of it stays in the text."""
-    changed, _ = llvm_passes.run("opt", "-O1", _with_lines(), own=own)
+    changed = list(llvm_passes.run("opt", "-O1", _with_lines(), own=own))
     last = changed[-1]
     lines = [
         place.line for line, place in zip(last.text.splitlines(), last.places, strict=False) if place and "mul" in line

@@ -19,7 +19,9 @@ class ProgressPass(TypedDict):
     pass_: str
     step: str
     seconds: float
-    """Since it began."""
+    """Since it began; where it is `over`, since it ended."""
+    over: bool
+    """Whether only passes that have ended are told of: which one runs is not known."""
 
 
 class ProgressBefore(TypedDict):

@@ -83,7 +83,9 @@ class ProgressView implements View {
     });
     this.phases.replaceChildren(...drawn);
     const step = running?.step ? `${running.step} · ` : "";
-    this.running.textContent = running ? `${step}${running.pass} for ${clock(running.seconds + more)}` : "";
+    const since = running ? clock(running.seconds + more) : "";
+    const pass = running ? `${running.pass} ${running.over ? `ended ${since} ago` : `for ${since}`}` : "";
+    this.running.textContent = running ? `${step}${pass}` : "";
   }
 
   /** Python is asked first; a kernel that hears nothing while it runs is interrupted as the notebook does it. */

@@ -11,8 +11,10 @@ export interface ProgressPhase {
 export interface ProgressPass {
   readonly pass: string;
   readonly step: string;
-  /** Since it began. */
+  /** Since it began; where it is `over`, since it ended. */
   readonly seconds: number;
+  /** Whether only passes that have ended are told of: which one runs is not known. */
+  readonly over: boolean;
 }
 
 /** How the same lowering went the time before. */
