@@ -24,7 +24,7 @@ class LLVMPasses:
         step = own and self.trace.step_of(own)
         if not step or step.tool not in ("opt", "llc"):
             return False
-        return not (step.program or llvm_routes.PRINT_CHANGED in step.arguments)
+        return not (step.program or "-print-" in step.arguments)
 
     def open(self, dump: Dump) -> tuple[Dump, ...]:
         """The dumps inside, in order, its own text last. The steps before are not run again.

@@ -134,8 +134,12 @@ def _message(failure: Failure, trace: Trace) -> str:
         lines.append("  To see it again: error.lowering.save('before.ptx'), then")
         lines.append(f"  {failure.reproducer}")
     elif failure.reproducer:
-        file = f"before{suffix(trace.dumps[-1].language) if trace.dumps else '.mlir'}"
-        lines.append(f"  To see it again: error.lowering.save('{file}'), then")
+        number = trace.before_failure
+        file = f"before{suffix(trace.dumps[number].language) if trace.dumps else '.mlir'}"
+        keep = f"error.lowering.save('{file}')"
+        if number < len(trace.dumps) - 1:
+            keep = f"open('{file}', 'w').write(error.lowering.dumps[{number}].text)"
+        lines.append(f"  To see it again: {keep}, then")
         lines.append(f"  python -m irwidget lower {file} --to raw_ir --pipeline {_quoted(failure.reproducer)}")
     return "\n".join(lines)
 

@@ -126,7 +126,8 @@ def leavable(trace: Trace) -> set[int]:
         while alone and trace.every_pass and _planned([(own[alone - 1], trace.dumps[own[alone - 1]])], step, number):
             alone -= 1
         found |= set(own[alone:])
-        if runs(Planned(str(step), step)):  # all of it
+        failed = trace.failure is not None and trace.failure.step == number
+        if runs(Planned(str(step), step)) and not failed:  # all of it
             found |= set(own[-1:])
     return found
 

@@ -81,7 +81,7 @@ def runs(trace: Trace) -> list[tuple[Callable[[], str], tuple[Step, ...]]]:
         last = pipelines.parse(failure.reproducer) if failure.reproducer else last
     found = [(trace.dumps[0], trace.steps)]
     if last:
-        found.append((trace.dumps[-1], last))
+        found.append((trace.dumps[trace.before_failure], last))
     return [(partial(getattr, dump, "text"), steps) for dump, steps in found if _known(steps)]
 
 

@@ -63,7 +63,7 @@ class Outcome:
         if failure is None:
             kind = failing.of_verdict(trace.check) if trace.check else None
             return cls(kind, trace.dumps[-1].text if wants else "", str(trace.check or ""), tools=tools)
-        before = trace.dumps[-1].text if wants and trace.dumps else ""
+        before = trace.dumps[trace.before_failure].text if wants and trace.dumps else ""
         return cls(
             failing.kind_of(failure, trace.name), "", failure.message, failure.reproducer, before, tools, failure.step
         )

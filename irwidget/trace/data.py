@@ -227,6 +227,17 @@ class Trace:
         """Whether a front end refused the object: no pass has run, and the one dump is the object's own source."""
         return self.failure is not None and not self.steps and all(one.language == "python" for one in self.dumps)
 
+    @property
+    def before_failure(self) -> int:
+        """The number of the dump that the failure shows again from: the last one, or where no pass of a step is to run
+        but all of it, the last one before it. -1 where there is none.
+        """
+        step = self.step_of(self.failure) if self.failure else None
+        inside = 0
+        if step and self.failure and self.failure.reproducer in ("", f"{step.tool} {step.arguments}"):
+            inside = sum(one.step == self.failure.step for one in self.dumps)
+        return len(self.dumps) - 1 - inside
+
     def step_of(self, made: Dump | Failure) -> Step | None:
         """The step that a dump or a failure is of; None for the input."""
         return self.steps[made.step] if 0 <= made.step < len(self.steps) else None

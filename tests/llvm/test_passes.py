@@ -11,8 +11,10 @@ import torch
 import irwidget
 from irwidget import expand, llvm_routes, routes
 from irwidget.errors import UsageError
+from irwidget.experiments.passes import leavable
 from irwidget.frontends import importing
 from irwidget.frontends import torch as frontend
+from irwidget.reducing.reduce import runs
 from irwidget.toolchain import llvm, llvm_passes
 from irwidget.toolchain.events import PassStarted
 from irwidget.toolchain.run import Interrupted, Options, Source
@@ -207,6 +209,27 @@ def test_only_llvm_has_passes_inside(source: Source) -> None:
     trace = source.run(routes.find("llvm_ir").steps, options)
     with pytest.raises(UsageError, match="only those of opt and llc"):
         expand.LLVMPasses(source, trace, options).open(trace.dumps[3])
+
+
+@pytest.mark.parametrize("flag", ["-print-changed", "-print-changed=quiet", "-print-after-all", ""])
+def test_a_step_that_shows_its_passes_has_none_inside(flag: str) -> None:
+    low = irwidget.lower(UNROLLED, to="raw_ir", pipeline=f"opt -O1 {flag}")
+    inside = expand.LLVMPasses(Source(UNROLLED, "llvm"), low.trace, Options())
+    assert {inside.has(dump) for dump in low.dumps[1:]} == {not flag}
+
+
+def test_passes_up_to_a_failure_are_not_the_whole_step() -> None:
+    """Nothing that is left out of a step is offered on the dump up to which it came."""
+    text = UNROLLED + "define float @bad(float %x) {\n  %y = call float @llvm.exp.f32(float %x)\n  ret float %y\n}\n"
+    text += "declare float @llvm.exp.f32(float)\n"
+    with pytest.raises(irwidget.errors.PassError, match="fexp") as caught:
+        irwidget.lower(text, to="raw_ir", pipeline="opt -O1 | llc -mtriple=nvptx64 -print-changed")
+    trace = caught.value.lowering.trace
+    assert trace.failure
+    assert (trace.failure.step, trace.dumps[-1].step, trace.dumps[-1].language) == (1, 1, "mir")
+    assert leavable(trace) == {1}
+    assert "open('before.ll', 'w').write(error.lowering.dumps[1].text), then\n" in str(caught.value)
+    assert [run() for run, _ in runs(trace)] == [text, trace.dumps[1].text]
 
 
 def test_a_crash_inside_is_an_error_of_the_tool(source: Source) -> None:
