@@ -1,4 +1,4 @@
-"""Conversions of narrow floats that have no lowering to LLVM, or no function at run time.
+"""What computes with narrow floats and has no lowering to LLVM, or no function at run time.
 
 Rewrites, in a module on its way to LLVM, `arith.truncf` from f64 to sixteen bits
 as two by way of f32, and `arith.extf` and `arith.truncf` between f32 and f8E4M3FN
@@ -6,6 +6,8 @@ or f8E5M2 as integer arithmetic. Widening moves the bits of the small number to 
 an f32 and scales by a power of two, which is exact for subnormals too; narrowing
 does the reverse and rounds to nearest, ties to even. What does not fit becomes
 the largest number (f8E4M3FN, which has no infinity) or infinity (f8E5M2), as in PyTorch.
+What computes with these two types does so in f32: a sum, a product or a quotient of two of them, rounded to theirs,
+is what it is without the way.
 """
 
 from __future__ import annotations
@@ -18,6 +20,11 @@ from irwidget.toolchain.mlir_opt import in_place
 
 _FORMATS = {"f8E4M3FN": (3, 7), "f8E5M2": (2, 15)}
 """Mantissa bits and exponent bias."""
+_CONVERSIONS = ("arith.extf", "arith.truncf")
+_MOVED = ("arith.constant", "arith.select", "arith.bitcast")
+"""Do not compute."""
+_EXTREMA = ("arith.maximumf", "arith.minimumf", "arith.maxnumf", "arith.minnumf")
+"""Those of f8E4M3FN stay, and fail: torch-mlir begins at an infinity, which is NaN in this type."""
 
 
 def replace_conversions(module: Any) -> None:
@@ -37,17 +44,20 @@ def _conversions(root: Any) -> list[Any]:
         for block in region.blocks:
             for view in block.operations:
                 operation = view.operation
-                if operation.name in ("arith.extf", "arith.truncf") and (
-                    _small(operation) in _FORMATS or _is_double_to_half(operation)
-                ):
+                if _is_narrow(operation):
                     found.append(operation)
                 found += _conversions(operation)
     return found
 
 
-def _small(operation: Any) -> str:
-    narrow = operation.operands[0] if operation.name == "arith.extf" else operation.results[0]
-    return str(narrow.type)
+def _is_narrow(operation: Any) -> bool:
+    """Whether it computes with narrow floats, or converts them in a way that there is none for."""
+    if not operation.name.startswith(("arith.", "math.")) or operation.name in _MOVED:
+        return False
+    if operation.name in _EXTREMA and str(operation.results[0].type) == "f8E4M3FN":
+        return False
+    small = any(str(value.type) in _FORMATS for value in (*operation.operands, *operation.results))
+    return small or (operation.name == "arith.truncf" and _is_double_to_half(operation))
 
 
 def _is_double_to_half(operation: Any) -> bool:
@@ -56,17 +66,25 @@ def _is_double_to_half(operation: Any) -> bool:
 
 def _replace(builder: Builder, operation: Any) -> None:
     with operation.location, ir.InsertionPoint(operation):
-        operand, result = operation.operands[0], operation.results[0]
-        f32 = ir.F32Type.get(builder.context)
-        bits, bias = _FORMATS.get(_small(operation), (0, 0))
-        if not bits:
-            value = builder.convert(builder.convert(operand, f32), result.type)
-        elif operation.name == "arith.extf":
-            value = builder.convert(_widen(builder, operand, bits, bias), result.type)
+        f32, result = ir.F32Type.get(builder.context), operation.results[0]
+        bits, bias = _FORMATS.get(str(result.type), (0, 0))
+        operands = [_wide(builder, operand) for operand in operation.operands]
+        if operation.name in _CONVERSIONS:
+            value = builder.convert(operands[0], f32)
+            value = value if bits else builder.convert(value, result.type)
         else:
-            value = _narrow(builder, builder.convert(operand, f32), result.type, bits, bias)
+            kinds = [f32 if bits else result.type]
+            attributes = {name: operation.attributes[name] for name in operation.attributes}
+            value = ir.Operation.create(operation.name, kinds, operands, attributes).results[0]
+        if bits:
+            value = _narrow(builder, value, result.type, bits, bias)
     result.replace_all_uses_with(value)
     operation.erase()
+
+
+def _wide(builder: Builder, value: ir.Value) -> ir.Value:
+    bits, bias = _FORMATS.get(str(value.type), (0, 0))
+    return _widen(builder, value, bits, bias) if bits else value
 
 
 def _widen(builder: Builder, value: ir.Value, bits: int, bias: int) -> ir.Value:

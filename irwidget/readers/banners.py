@@ -50,7 +50,7 @@ def found(log: Log, start: int = 0) -> Iterator[Found]:
     for offset, data in log.windows(start):
         at = 0
         while (hit := data.find(NEEDLE, at)) >= 0:
-            if data[hit - 3 : hit] != b"***" and data[hit + 4 : hit + 8] != b"Dump":
+            if data[hit - 3 : hit] != b"***" and data[hit + 4 : hit + 8] not in (b"Dump", b"Befo"):
                 at = hit + len(NEEDLE)
                 continue
             begin = data.rfind(b"\n", at, hit) + 1 or at
@@ -65,7 +65,8 @@ def found(log: Log, start: int = 0) -> Iterator[Found]:
 @lru_cache(1024)
 def _banner(line: bytes) -> _Banner | None:
     line = line.rstrip(b"\r")
-    return llvm.banner(line) if b"*** IR " in line and b"// ***" not in line else mlir.banner(line)
+    is_llvm = b"// ***" not in line and (b"*** IR " in line or b"*** Dump of " in line)
+    return llvm.banner(line) if is_llvm else mlir.banner(line)
 
 
 def _region(log: Log, found: Found | None, start: int, stop: int, *, last: bool) -> Iterator[PrintedDump | Said]:
@@ -75,10 +76,13 @@ def _region(log: Log, found: Found | None, start: int, stop: int, *, last: bool)
             yield Said(start, stop)
         return
     data = log.read(start, min(stop, start + _LARGEST))
-    if isinstance(found.banner, mlir.MLIRBanner):
-        yield from _mlir(found.banner, data, start, stop, last=last)
+    banner = found.banner
+    if isinstance(banner, llvm.LLVMBanner) and banner.has_text and mlir.begins(data):
+        banner = mlir.unmarked(banner.when.title(), banner.name)
+    if isinstance(banner, mlir.MLIRBanner):
+        yield from _mlir(banner, data, start, stop, last=last)
     else:
-        yield from _llvm(found.banner, data, start, stop, last=last)
+        yield from _llvm(banner, data, start, stop, last=last)
 
 
 def _mlir(banner: mlir.MLIRBanner, data: bytes, start: int, stop: int, *, last: bool) -> Iterator[PrintedDump | Said]:
@@ -150,16 +154,27 @@ def _rest(data: bytes, start: int, end: int, stop: int, *, last: bool) -> Iterat
     bare = rest.strip()
     if not bare:
         return
-    if last:
-        end += len(rest) - len(rest.lstrip())
-        rest = bare + b"\n"[: 1 if rest.rstrip(b" ").endswith(b"\n") else 0]
-        stop = end + len(rest)
-    if last and bare.startswith(b"; ModuleID = "):
-        yield PrintedDump("output", end, stop, "output", "llvm", WHOLE)
-    elif last and bare.startswith((b"#", b"module", b"builtin.module")) and mlir.is_module(mlir.body(rest).operation):
-        body = mlir.body(rest)
-        yield PrintedDump("output", end + body.start, end + body.stop, "output", "mlir", WHOLE)
-        if rest[body.stop :].strip():
-            yield Said(end + body.stop, stop)
-    else:
+    if not last:
         yield Said(end, stop)
+        return
+    end += len(rest) - len(rest.lstrip())
+    rest = rest.lstrip()
+    rest = rest[: rest.find(b"\n", len(bare)) + 1] or bare
+    yield from _output(rest, end, end + len(rest))
+
+
+def _output(rest: bytes, start: int, stop: int) -> Iterator[PrintedDump | Said]:
+    """What a log ends with: the module that the tool leaves, right after the last dump or as the log's last word."""
+    if rest.startswith(b"; ModuleID = "):
+        yield PrintedDump("output", start, stop, "output", "llvm", WHOLE)
+        return
+    at = mlir.last_module(rest)
+    body = mlir.body(rest[at:]) if at >= 0 else None
+    if body is None or body.start or body.cut or (at and rest[at + body.stop :].strip()):
+        yield Said(start, stop)
+        return
+    if at:
+        yield Said(start, start + at)
+    yield PrintedDump("output", start + at, start + at + body.stop, "output", "mlir", WHOLE)
+    if rest[at + body.stop :].strip():
+        yield Said(start + at + body.stop, stop)

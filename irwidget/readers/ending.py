@@ -22,8 +22,11 @@ _SAID = re.compile(
     r'^(?:loc\()?(?:"(?P<quoted>[^"\n]+)"|(?P<file>[^\s:"\'()][^:\n"\']*)):(?P<line>\d+)(?::(?P<column>\d+))?\)?:'
     r" (?P<severity>error|warning|remark|note): (?P<message>.*)"
 )
+_AT = re.compile(r"(?P<file>[^\s:\"'][^:\n\"']*):(?P<line>\d+):(?P<column>\d+): (?P<message>.*)")
 _BARE = re.compile(r"^(?:[\w./+-]+: )?(?P<severity>error|warning|remark|note): (?P<message>.*)")
-_LISTED = re.compile(r"(?:Running|Skipping) (?:pass|analysis): |(?:Invalidating|Clearing) (?:all )?analys")
+_LISTED = re.compile(
+    r"(?:Running|Skipping) (?:pass|analysis): |(?:Invalidating|Clearing) (?:all )?analys| ?Running pass \d+ "
+)
 """What LLVM's pass managers list as they go: the dumps say it, too."""
 MOST = 4000
 """Letters of what was said between two dumps that a diagnostic has."""
@@ -46,7 +49,8 @@ def crash(text: str) -> Crash | None:
     line = text[text.rfind("\n", 0, found.start()) + 1 : end if end >= 0 else len(text)].strip()
     running = list(_RUNNING.finditer(text))
     names = [one["name"] for one in running if one["name"]] or [one["other"] for one in running]
-    return Crash(line[:500], names[-1] if names else "")
+    passes = [name for name in names if "(" not in name]  # the others are pipelines
+    return Crash(line[:500], passes[-1] if passes else "")
 
 
 def diagnostics(text: str, place: Location, notes: Sequence[Diagnostic] = ()) -> list[Diagnostic]:
@@ -69,21 +73,28 @@ def diagnostics(text: str, place: Location, notes: Sequence[Diagnostic] = ()) ->
     for line in text.split("\n"):
         if _LISTED.match(line):
             continue
-        located = _SAID.match(line)
-        bare = None if located else _BARE.match(line)
-        if located is None and bare is None:
+        if (one := _said(line, place, tuple(notes))) is None:
             rest.append(line)
             continue
         flush()
-        if located:
-            where = Location(
-                located["quoted"] or located["file"], int(located["line"][:9]), int((located["column"] or "0")[:9])
-            )
-            found.append(Diagnostic(_severity(located["severity"]), located["message"], where, tuple(notes)))
-        elif bare:
-            found.append(Diagnostic(_severity(bare["severity"]), bare["message"], place, tuple(notes)))
+        found.append(one)
     flush()
     return found
+
+
+def _said(line: str, place: Location, notes: tuple[Diagnostic, ...]) -> Diagnostic | None:
+    """What a line reports, where it does: with its own place, as MLIR and clang have it, or LLVM's optimiser."""
+    if located := _SAID.match(line):
+        file = located["quoted"] or located["file"]
+        where = Location(file, int(located["line"][:9]), int((located["column"] or "0")[:9]))
+        return Diagnostic(_severity(located["severity"]), located["message"], where, notes)
+    if (bare := _BARE.match(line)) is None:
+        return None
+    if (at := _AT.match(bare["message"])) is None:
+        return Diagnostic(_severity(bare["severity"]), bare["message"], place, notes)
+    if at["file"] != "<unknown>":
+        place = Location(at["file"], int(at["line"][:9]), int(at["column"][:9]))
+    return Diagnostic(_severity(bare["severity"]), at["message"], place, notes)
 
 
 def _severity(word: str):

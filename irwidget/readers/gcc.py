@@ -18,7 +18,7 @@ class GCCDump(FolderReader):
     name = "gcc"
     summary = "the files of GCC's -fdump-tree-all and -fdump-rtl-all"
     tool = "gcc"
-    file = re.compile(r"(?P<source>.+)\.(?P<number>\d{3})(?P<kind>[tir])\.(?P<pass>[\w.-]+)")
+    file = re.compile(r"(?P<source>.+)\.(?P<number>\d{3})(?P<kind>[tir])\.(?P<pass>[\w.-]+)(?<!\.dot)")
 
     def order(self, found: re.Match[str]) -> object:
         return found["source"], int(found["number"]), found["kind"]

@@ -11,10 +11,12 @@ from irwidget.trace import WHOLE, Scope, shared_scope
 
 _BANNER = re.compile(
     r"(?P<mark>[;#] )?\*\*\* IR (?P<said>Dump|Pass|Deleted) (?P<rest>.*?) \*\*\*:?\s*"
-    r"(?:\((?P<of>function|loop): (?P<unit>.+)\)\s*)?"
+    r"(?P<unit>\((?:module|(?:function|loop|scc): .+)\))?\s*"
 )
+_CRASHED = re.compile(r"(?:; )?\*\*\* Dump of (?:Module )?IR Before Last Pass (?P<name>.+) Started \*\*\*")
 _SAME = re.compile(r"(?P<of>.*) (?:omitted because no change|filtered out|ignored|invalidated|\(invalidated\))")
-_ON = re.compile(r"(?P<pass>\S.*?) on (?P<unit>\[module\]|\(.*\)|loop .*|%.*|\S+)")
+_ON = re.compile(r"(?P<pass>\S.*?) on (?P<unit>.+)")
+_OLD_ON = re.compile(r"(?P<pass>\S.*?) (?P<unit>\((?:module|(?:function|loop|scc): .+)\))")
 _NAMED = re.compile(r"(?P<title>.+?) ?\((?P<name>[\w-]+)\)")
 
 
@@ -36,19 +38,22 @@ class LLVMBanner:
 
 def banner(line: bytes) -> LLVMBanner | None:
     """The banner on a line; None where there is none."""
-    found = _BANNER.fullmatch(line.decode(errors="replace"))
+    text = line.decode(errors="replace")
+    if crashed := _CRASHED.fullmatch(text):
+        return LLVMBanner("before", crashed["name"], WHOLE, False, False, True)
+    found = _BANNER.fullmatch(text)
     if found is None:
         return None
     machine = found["mark"] == "# "
-    if found["said"] == "Dump" and found["rest"] == "At Start":
+    if found["said"] == "Dump" and found["rest"] in ("At Start", "At Start:"):
         return LLVMBanner("start", "input", WHOLE, True, machine, True)
     when, _, rest = found["rest"].partition(" ") if found["said"] != "Pass" else ("After", "", found["rest"])
     if when not in ("After", "Before"):
         return None
     same = _SAME.fullmatch(rest)
     name, scope, told = _parts(same["of"] if same else rest)
-    if unit := found["unit"]:  # The code generator's passes, where a module is printed for a function or a loop.
-        scope, told = scope_of(f"loop {unit}" if found["of"] == "loop" else unit), True
+    if found["unit"]:  # The code generator's passes, where a module is printed for a function or a loop.
+        scope, told = scope_of(_modern(found["unit"])), True
     if found["said"] == "Deleted":
         return LLVMBanner("same", name, scope, told, machine, False, "deleted what it ran on")
     if same and (found["mark"] is None or not rest.endswith("(invalidated)")):  # which the whole module follows
@@ -58,26 +63,44 @@ def banner(line: bytes) -> LLVMBanner | None:
 
 def _parts(text: str) -> tuple[str, Scope, bool]:
     """The pass, what it ran on, and whether the text says that."""
-    on = _ON.fullmatch(text)
-    title, unit = (on["pass"], on["unit"]) if on else (text, "")
+    title, unit = text, ""
+    if old := _OLD_ON.fullmatch(text):
+        title, unit = old["pass"], _modern(old["unit"])
+    elif on := _ON.fullmatch(text):
+        title, unit = on["pass"], _spelled(on["unit"])
     named = _NAMED.fullmatch(title)
     return named["name"] if named else title, scope_of(unit), bool(unit)
 
 
+def _modern(unit: str) -> str:
+    """What a pass ran on in newer words; LLVM 14 says `(module)`, `(function: f)`, `(loop: %l)`, `(scc: (f))`."""
+    kind, _, name = unit[1:-1].partition(": ")
+    return "[module]" if kind == "module" else f"loop {name}" if kind == "loop" else _spelled(name)
+
+
+def _spelled(name: str) -> str:
+    r"""A name as the IR has it: banners have the bytes themselves of `\01-[Foo bar]`."""
+    if name.isascii() and name.isprintable() and not _QUOTED.search(name):
+        return name
+    letters = ((chr(one), 31 < one < 127 and chr(one) not in '"\\') for one in name.encode(errors="replace"))
+    return "".join(letter if plain else f"\\{ord(letter):02X}" for letter, plain in letters)
+
+
+_QUOTED = re.compile(r'["\\]')
 _LABEL = rb'(?:[\w.$-]+|"[^"\n]*"):[ \t]*(?:;[^\n]*)?\r?$'
-_LINE = (
-    rb"(?:[ \t;@%!$^{})][^\n]*|source_filename[^\n]*"
-    rb"|(?:target|declare|define|attributes|module asm|uselistorder\w*) [^\n]*"
-    rb'|(?:[\w.$-]+|"[^"\n]*"):[ \t]*(?:;[^\n]*)?|\r?)(?:\n|$)'
+_TOP = (
+    rb"(?:[;@%!$^{})][^\n]*|source_filename[^\n]*"
+    rb"|(?:target|declare|define|attributes|module asm|uselistorder\w*) [^\n]*|[ \t]*\r?"
 )
-_LINES = re.compile(rb"(?:" + _LINE + rb")*")
+_TOP_LINES = re.compile(rb"(?:" + _TOP + rb")(?:\n|$))*")
+_LINES = re.compile(rb"(?:" + _TOP + rb'|(?:  |\t)[^\n]*|(?:[\w.$-]+|"[^"\n]*"):[ \t]*(?:;[^\n]*)?)(?:\n|$))*')
 _FUNCTION = re.compile(rb'^(?:define|declare) [^\n]*?@(?:"([^"\n]*)"|([\w$.-]+))\(', re.M)
 _MODULE = re.compile(rb"^(?:; ModuleID|source_filename|target (?:triple|datalayout)) ?=?", re.M)
 _BLOCKS = re.compile(
     rb"\s*?(?:; Preheader:\n[^;]*(?:;[^\n]*\n[^;]*)*?)?(?:; Loop:\n)?(?:^(?P<label>[\w$.-]+|\"[^\"\n]*\"):|^  (?=\S))",
     re.M,
 )
-_MACHINE = re.compile(rb"^# Machine code for function ([^\n]*?)(?::[^\n]*)?$", re.M)
+_MACHINE = re.compile(rb"^# Machine code for function ([^\n]*?)(?:: [^\n]*|:\r?)?$", re.M)
 _MACHINE_END = re.compile(rb"^# End machine code for function [^\n]*\n?", re.M)
 _DIFFERENCE = re.compile(rb"(?:(?:[ \t\r][^\n]*)?\n)*+(?:\x1b\[[\d;]*m)?(?:[-+]|\*\*\* IR for function )")
 _WORDS = rb"(?:define|declare|source_filename|target|Printing <null>) "
@@ -109,13 +132,13 @@ def end(data: bytes, machine: bool) -> tuple[int, bool]:
     if machine:
         found = _MACHINE_END.search(data)
         return (found.end(), False) if found else (len(data), True)
-    if again := _OUTPUT.search(data, 64):  # the module that the tool leaves, after the last dump
+    if again := _OUTPUT.search(data, len(data) - len(data.lstrip()) + 1):  # what the tool leaves, after the last dump
         data = data[: again.start()]
-    last = data.rfind(b"\n}\n")
+    last = max(data.rfind(b"\n}\n"), data.rfind(b"\n}\r\n"))
     opened = data.rfind(b"\ndefine ") if last >= 0 else (0 if data.startswith(b"define ") else data.find(b"\ndefine "))
     if opened > last and b"{" in data[opened : data.find(b"\n", opened + 1)]:
         return len(data), True
-    rest = _LINES.match(data, last + 3 if last >= 0 else 0)
+    rest = _TOP_LINES.match(data, data.find(b"\n", last + 1) + 1) if last >= 0 else _LINES.match(data)
     stop = rest.end() if rest else len(data)
     return stop, False
 
@@ -126,7 +149,7 @@ def shows(data: bytes) -> Scope:
         label = blocks["label"] or b"<unnamed block>"
         return shared_scope(loop=f"%{label.decode(errors='replace')}")
     if machine := _MACHINE.search(data[:4000]):
-        return shared_scope(function=machine[1].decode(errors="replace"))
+        return shared_scope(function=_spelled(machine[1].decode(errors="replace")))
     if _MODULE.search(data[:4000]):
         return WHOLE
     function = _FUNCTION.search(data)

@@ -44,6 +44,12 @@ def banner(line: bytes) -> MLIRBanner | None:
     return MLIRBanner(found[1].decode(), name, options, failed > 0, anchor, found.start())
 
 
+def unmarked(when: str, name: str) -> MLIRBanner:
+    """The banner of early MLIR, spelled as LLVM's are."""
+    words, failed = _FAILED.subn("", name, count=1)
+    return MLIRBanner(when, *named(words), failed > 0, "", 0)
+
+
 def _inside(line: bytes) -> MLIRBanner | None:
     """The banner of a pass that prints its own work, as Triton's pipeliner does."""
     found = _INSIDE.search(line)
@@ -67,6 +73,7 @@ def named(text: str) -> tuple[str, str]:
 _STRING = re.compile(rb'"(?:[^"\\\n]|\\.)*+(?:"|$)', re.M)
 _ALIAS = aliases.DEFINITION.encode()
 _PRELUDE = re.compile(rb"(?:[ \t\r]*(?://[^\n]*)?\n|%b\n)*" % _ALIAS)
+_PRELUDE_LINE = re.compile(rb"%b\n" % _ALIAS)
 _OPERATION = re.compile(rb'^(?:%[^=\n]{1,200} = )?"?([A-Za-z_][\w$]*(?:\.[\w$]+)*)"?(?=[ (<{\r\n]|$)(?![ ]*:)', re.M)
 _EPILOGUE = re.compile(rb"(?:[ \t\r]*\n|%b(?:\n|$))*(?:\{-#.*?#-\}[ \t\r]*(?:\n|$))?" % _ALIAS, re.S)
 _LINES = 40
@@ -108,6 +115,25 @@ def body(data: bytes) -> Body:
     trail = _EPILOGUE.match(data, min(end + 1, len(data)))
     stop = trail.end() if trail and ended else len(data)
     return Body(start, stop, not ended, first[1].decode(), symbol_of(line))
+
+
+_BEGINS = re.compile(rb'(?:"?(?:builtin\.)?(?:module(?! asm )|func(?:\.func)?)\b)')
+
+
+def begins(data: bytes) -> bool:
+    """Whether this is a module or a function of MLIR from its first line on, and not LLVM's."""
+    return _BEGINS.match(data, _past(data, 0)) is not None
+
+
+_MODULE = re.compile(rb'^(?:builtin\.)?module(?: [^\n]*)?\{[ \t\r]*$|^"builtin\.module"\(', re.M)
+
+
+def last_module(data: bytes) -> int:
+    """Where the last module begins that is in no other, with its aliases; -1 where there is none."""
+    at = max((found.start() for found in _MODULE.finditer(data)), default=-1)
+    while at > 0 and _PRELUDE_LINE.match(data, above := data.rfind(b"\n", 0, at - 1) + 1):
+        at = above
+    return at
 
 
 def _past(data: bytes, at: int) -> int:

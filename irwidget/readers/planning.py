@@ -123,9 +123,9 @@ class _Planner:
         number = len(self.made)
         if target is not None:
             self._room -= self._modules.size
-            self._modules.put(target, piece)
             if language == "llvm":
                 self._note_llvm(stage, number)
+            self._modules.put(target, piece)
             self.made.append(TextPlan(stage, shared_scope(anchor=str(target)), base, target, language))
         else:
             if base >= 0 and not fits and not piece.whole:
@@ -223,10 +223,12 @@ class _Modules:
     def _loop(self, piece: Piece) -> PutTarget | None:
         """The loop of a function that is here; None where it cannot be put into that."""
         scope = piece.printed.scope
+        if piece.printed.language != "llvm":
+            return None
         function = PutTarget("llvm", "", scope.function)
         if function not in self._known:
             self._known[function] = self._has(function)
-        if piece.printed.language != "llvm" or not self._known[function]:
+        if not self._known[function]:
             return None
         text = put_loop(self._function(function), own(self._log, piece).text)
         if text is None:

@@ -24,7 +24,10 @@ _BANNER = re.compile(
 )
 _NEEDLE = b" IR Dump "
 _COLOUR = re.compile(rb"\x1b\[[\d;:?]*[A-Za-z]")
-_DIGITS = re.compile(rb"(\d+)")
+_VARYING = re.compile(rb"( *\b(?:0x[0-9a-f]+|(?=[a-f]*\d)[0-9a-f]{6,})\b|(?: +(?=\d))?\d+)")
+"""A number, with the blanks that it may be filled up with, or one in hexadecimal."""
+_WORDS = 8
+"""Spellings of a prefix at most, with `INFO` and `DEBUG`, `AM` and `PM`, `Jan` and `Feb`."""
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 _MOST = 0.8
 """Of the lines from the first banner on, how many begin with the same, so that it is not a part of them."""
@@ -44,7 +47,9 @@ def without(log: Log) -> Log:
     `line` says where in the original each is.
     """
     if log.head.startswith(_WIDE):
-        log = _narrow(log)
+        log = _narrow(log, "utf-16")
+    elif log.head.startswith(codecs.BOM_UTF8):
+        log = _narrow(log, "utf-8-sig")
     sample = _sample(log)
     bare = _COLOUR.sub(b"", sample)
     prefix, coloured = _prefix(bare), bare != sample
@@ -83,7 +88,10 @@ def _prefix(sample: bytes) -> re.Pattern[bytes] | None:
     if not found:
         return None
     (general, count), *_ = found.most_common(1)
-    if not general or count < _MOST * found.total():
+    if count < _MOST * found.total():
+        known = [form for form, _ in found.most_common(_WORDS)]
+        general = b"" if b"" in known else b"(?:%b)" % b"|".join(form.replace(b"(\\d", b"(?:\\d") for form in known)
+    if not general:
         return None
     prefix = re.compile(general)
     lines = sample.splitlines()
@@ -96,8 +104,21 @@ def _general(before: bytes) -> bytes:
     Empty for blanks alone. Where a line has nothing else, blanks at its end may be missing.
     """
     bare = before.rstrip()
-    parts = [rb"(\d{1,40})" if part.isdigit() else re.escape(part) for part in _DIGITS.split(bare)]
+    found = _VARYING.split(bare)
+    parts = [
+        _varied(part, apart=i == 1 or found[i - 1] not in (b".", b":")) if i % 2 else re.escape(part)
+        for i, part in enumerate(found)
+    ]
     return b"%b(?:%b|[ \t]*(?=\r?$))" % (b"".join(parts), re.escape(before[len(bare) :])) if bare else b""
+
+
+def _varied(number: bytes, *, apart: bool) -> bytes:
+    """A regular expression for any number in the place of this one; a group, unless it is a part of the one before."""
+    digits = number.lstrip(b" ")
+    blanks = b" *" if len(digits) < len(number) else b""
+    if not digits.isdigit():
+        return blanks + rb"(?:0x)?[0-9a-f]{1,40}"
+    return blanks + (rb"(\d{1,40})" if apart else rb"\d{1,40}")
 
 
 def _source(sample: bytes, prefix: re.Pattern[bytes]) -> int | None:
@@ -149,10 +170,10 @@ def _apart(lines: Iterator[tuple[bytes, re.Match[bytes] | None]], source: int) -
     return joined, order
 
 
-def _narrow(log: Log) -> Log:
-    """A log in UTF-16 as UTF-8."""
+def _narrow(log: Log, encoding: str) -> Log:
+    """A log that begins with a mark of its encoding as UTF-8 without."""
     file = tempfile.TemporaryFile()  # noqa: SIM115  # as long as the log
-    decoder = codecs.getincrementaldecoder("utf-16")(errors="replace")
+    decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
     for start in range(0, log.size, WINDOW):
         part = decoder.decode(log.read(start, min(start + WINDOW, log.size)))
         file.write(part.encode("utf-8", "surrogatepass"))

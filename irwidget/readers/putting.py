@@ -172,9 +172,9 @@ def _heads(text: str, target: PutTarget) -> Iterator[re.Match[str]]:
 
 
 def _lines_with(word: str, pattern: re.Pattern[str], text: str, target: PutTarget) -> Iterator[re.Match[str]]:
-    """The lines with a word that match and define what the target names."""
+    """The lines with a word that match and define what the target names; none where it names no operation."""
     end = 0
-    while (at := text.find(word, end)) >= 0:
+    while word and (at := text.find(word, end)) >= 0:
         found = pattern.match(text, text.rfind("\n", end, at) + 1 or end)
         end = text.find("\n", at) + 1 or len(text)  # a line is looked at once
         if found is not None and _named(found, target):

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from irwidget.readers import gcc, inductor, ir, irtrace, printed, spyre, tilelang, torch_logs, tree, triton, xla
+from irwidget.readers import (
+    gcc,
+    inductor,
+    ir,
+    irtrace,
+    llvm_folder,
+    printed,
+    spyre,
+    tilelang,
+    torch_logs,
+    tree,
+    triton,
+    xla,
+)
 
 READERS = (
     *irtrace.READERS,
@@ -13,6 +26,7 @@ READERS = (
     *tilelang.READERS,
     *triton.READERS,
     *tree.READERS,
+    *llvm_folder.READERS,
     *gcc.READERS,
     *printed.READERS,
     *ir.READERS,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from irwidget.readers import mlir
-from irwidget.readers.folders import FolderReader
+from irwidget.readers.base import ReaderInput
+from irwidget.readers.folders import FolderReader, files
 from irwidget.readers.found import PrintedDump
-from irwidget.trace import Scope
+from irwidget.trace import Diagnostic, Scope, Trace
 
 _HEAD = 1 << 16
 
@@ -23,6 +26,27 @@ class Tree(FolderReader):
 
     def order(self, found: re.Match[str]) -> object:
         return tuple(map(int, found["counters"].split("_"))), found["folder"]
+
+    def read(self, given: ReaderInput) -> Sequence[Trace]:
+        traces = super().read(given)
+        if given.folder is None or (mixed := self._mixed(given.folder)) is None:
+            return traces
+        said = (
+            f"{given.name} has files of more than one run, {' and '.join(mixed)} have one number: what two runs left "
+            "stands side by side here, and a dump may differ by what another run did. Empty the folder before each run"
+        )
+        return [replace(one, diagnostics=(*one.diagnostics, Diagnostic("warning", said))) for one in traces]
+
+    def _mixed(self, folder: Path) -> tuple[str, str] | None:
+        """Two files that one run cannot have left; None where there are none."""
+        known: dict[tuple[str, str], str] = {}
+        for path in files(folder):
+            name = path.relative_to(folder).as_posix()
+            if (found := self.file.fullmatch(name)) is not None:
+                first = known.setdefault((found["folder"], found["counters"]), name)
+                if first != name:
+                    return first, name
+        return None
 
     def printed(self, found: re.Match[str], path: Path, start: int, stop: int) -> PrintedDump:
         with open(path, "rb") as file:

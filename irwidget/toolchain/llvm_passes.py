@@ -129,7 +129,7 @@ def scope_of(unit: str) -> Scope:
         return WHOLE
     if loop := _LOOP.fullmatch(unit):
         return Scope(function=loop[2], loop=loop[1])
-    return Scope(function=unit.strip("()"))
+    return Scope(function=unit[1:-1] if unit.startswith("(") and unit.endswith(")") else unit)
 
 
 def _own(printed: str, language: str) -> tuple[str, llvm_debug.Lines]:

@@ -594,6 +594,20 @@ CASES += [
         lambda x: (x.to(torch.float8_e4m3fn), x.to(torch.float8_e5m2)),
         tolerance=0,
     ),
+    *(
+        Case(
+            "fp8",
+            idioms.within_fp8,
+            lambda dtype=dtype: (randn(20, 33).to(dtype), randn(20, 33).to(dtype)),
+            lambda a, b: (
+                (a.float() + (b.float() * -a.float()).to(a.dtype).float()).to(a.dtype),
+                a.float() == b.float(),
+            ),
+            name=f"within_{dtype}".replace("torch.", ""),
+            tolerance=0,
+        )
+        for dtype in (torch.float8_e4m3fn, torch.float8_e5m2)
+    ),
     Case(
         "fp8",
         idioms.from_fp8,

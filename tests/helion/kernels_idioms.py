@@ -415,6 +415,16 @@ def to_fp8(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 @helion.kernel()
+def within_fp8(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    total = torch.empty_like(a)
+    same = torch.empty(a.size(), dtype=torch.bool, device=a.device)
+    for tile in hl.tile(a.size(0)):
+        total[tile, :] = a[tile, :] + b[tile, :] * -a[tile, :]
+        same[tile, :] = a[tile, :] == b[tile, :]
+    return total, same
+
+
+@helion.kernel()
 def from_fp8(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     out = torch.empty([2, a.size(0)], dtype=torch.float32, device=a.device)
     for tile in hl.tile(a.size(0)):

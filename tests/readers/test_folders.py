@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import tarfile
@@ -48,12 +49,14 @@ def test_gcc(tmp_path):
     if shutil.which("gcc") is None:
         pytest.skip("needs gcc")
     (tmp_path / "x.c").write_text("int g(int x) { return x * 2; }\nint f(int n) { return g(n) + 1; }\n")
-    command = ["gcc", "-O2", "-g", "-fdump-tree-all-lineno", "-fdump-rtl-all", "-c", "x.c"]
+    command = ["gcc", "-O2", "-g", "-fdump-tree-all-lineno-graph", "-fdump-rtl-all", "-c", "x.c"]
     subprocess.run(command, cwd=tmp_path, check=True)
     (low,) = irwidget.open(tmp_path)
     assert low.name == "x.c"
     names = [dump.name for dump in low.dumps]
     assert names[0] == "original"
+    assert any(path.suffix == ".dot" for path in tmp_path.iterdir())
+    assert not any("dot" in name for name in names)  # drawings of passes are none
     assert names.index("gimple") < names.index("ssa") < names.index("optimized") < names.index("expand")
     assert {dump.language for dump in low.dumps} == {"gimple", "rtl"}
     assert [step.name for step in low.steps] == ["tree", "rtl"]
@@ -90,6 +93,54 @@ def unpacked(name: str, folder: Path) -> irwidget.opened.Opened:
     with tarfile.open(DATA / name) as packed:
         packed.extractall(folder, filter="data")
     return irwidget.open(folder)
+
+
+def test_a_tree_of_two_runs_says_so(tmp_path):
+    folder = tmp_path / "builtin_module_no-symbol-name"
+    folder.mkdir()
+    for name in ("1_a", "2_b", "2_c"):
+        (folder / f"{name}.mlir").write_text(f"// -----// IR Dump After A ({name[2:]}) //----- //\nmodule {{\n}}\n")
+    (low,) = irwidget.open(tmp_path, name="tree")
+    (said,) = low.diagnostics
+    both = "builtin_module_no-symbol-name/2_b.mlir and builtin_module_no-symbol-name/2_c.mlir"
+    assert said.message.startswith(f"tree has files of more than one run, {both} have one number: ")
+    (folder / "2_c.mlir").unlink()
+    assert irwidget.open(tmp_path)[0].diagnostics == ()
+
+
+LOOPS = """
+define void @f(ptr %p, i32 %n) {
+entry:
+  br label %outer
+outer:
+  %i = phi i32 [ 0, %entry ], [ %i1, %next ]
+  br label %inner
+inner:
+  %j = phi i32 [ 0, %outer ], [ %j1, %inner ]
+  %j1 = add i32 %j, 1
+  %d = icmp slt i32 %j1, 3
+  br i1 %d, label %inner, label %next
+next:
+  %i1 = add i32 %i, 1
+  %e = icmp slt i32 %i1, %n
+  br i1 %e, label %outer, label %out
+out:
+  store i32 1, ptr %p
+  ret void
+}
+"""
+
+
+@pytest.mark.external
+def test_llvms_folder_is_the_log_that_it_would_print(tmp_path):
+    command = [str(shutil.which("opt-22")), "-O2", "-S", "-print-after-all", "-print-before-all", "-o", os.devnull]
+    log = subprocess.run(command, input=LOOPS, capture_output=True, text=True, check=True).stderr
+    subprocess.run([*command, f"-ir-dump-directory={tmp_path}"], input=LOOPS, text=True, check=True)
+    assert any("invalidated" in path.name for path in tmp_path.iterdir())
+    found, printed = irwidget.open(tmp_path), irwidget.open(log)
+    assert found.format == "llvm-dir"
+    shown = [[(dump.name, str(dump.scope), dump.text) for dump in one[0].dumps] for one in (found, printed)]
+    assert shown[0] == shown[1]
 
 
 def test_tilelang(tmp_path):

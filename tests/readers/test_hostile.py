@@ -194,6 +194,12 @@ def test_a_machine_function_beside_a_module_is_by_itself():
     assert [dump.language for dump in low.dumps] == ["mir"] * 4
 
 
+@pytest.mark.parametrize("head", ["    gpu.func @k() kernel {", "  gpu.func @k() kernel {", "x"])
+def test_a_text_without_an_operation_has_no_place_in_a_module(head):
+    banner = BANNER.format("A (a)").replace("After", "Before")
+    looked_at(f"{banner}    gpu.func @k() kernel {{\n{banner}{head}\n{banner}".encode())  # it did not end
+
+
 def test_what_was_left_out_is_counted():
     said = "".join(BANNER.format("A (a)") + f"module {{\n}}\nnote: number {i}\n" for i in range(1100))
     (low,) = irwidget.open(said)

@@ -92,6 +92,18 @@ def test_a_cut_log_opens_up_to_there_and_says_so(cut):
     assert any("ends in the middle of the IR after b" in one.message for one in low.diagnostics)
 
 
+@pytest.mark.parametrize("last", [module("f"), '"builtin.module"() ({\n^bb0:\n}) : () -> ()\n'])
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_the_module_that_the_tool_leaves_is_a_dump_also_after_other_words(last, end):
+    report = "===---===\n  ... Pass statistics report ...\n===---===\n\n"
+    last = f"#map = affine_map<(d0) -> (d0)>\n{last.strip()}\n"
+    (low,) = irwidget.open(LOG + report + last + end)
+    assert [(dump.name, dump.text) for dump in low.dumps[3:]] == [("output", last)]
+    assert [one.message for one in low.diagnostics][1:] == [report.rstrip()]
+    (low,) = irwidget.open(f"{LOG}{report}{last}more\n")  # which it may have printed for another reason
+    assert [dump.name for dump in low.dumps] == ["a", "c", "b"]
+
+
 def test_a_crash_is_the_failure():
     tail = (
         'PLEASE submit a bug report to us\nStack dump:\n0.\tArguments: opt\n1.\tRunning pass "licm" on function "f"\n'

@@ -66,12 +66,27 @@ def test_what_stands_before_each_line_is_left_out(log, prefix):
     assert read(prefixed(log, prefix)) == read(log)
 
 
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        lambda i: f"{i:6}\t", lambda i: f"[ {i * 3.7:8.2f}s] ", lambda i: ("INFO: ", "DEBUG: ")[i // 6 % 2],
+        lambda i: f"[{('7f3a2b', '7f3bcc')[i // 6 % 2]}] ", lambda i: f"12:00:01 {('AM', 'PM')[i // 6 % 2]} | ",
+    ],
+)  # fmt: skip
+def test_prefixes_of_which_more_than_numbers_varies(prefix):
+    """Numbers that are filled up with blanks, or in hexadecimal; words."""
+    for log in (MLIR, LLVM):
+        lines = log.removesuffix("\n").split("\n")
+        assert read("".join(f"{prefix(i)}{line}\n" for i, line in enumerate(lines))) == read(log)
+
+
 def test_colours_and_wide_characters_are_left_out():
     plain = read(MLIR)
     assert read(MLIR.replace("// -----//", "\x1b[0;32m// -----//").replace("//----- //", "//----- //\x1b[0m")) == plain
     assert read(MLIR.replace("module", "\x1b[1mmodule\x1b[m")) == plain
     for encoding in ("utf-16-le", "utf-16-be"):
         assert read(f"\ufeff{MLIR}é".encode(encoding)) == read(f"{MLIR}é")
+    assert read(f"\ufeff{LLVM}") == read(LLVM)
 
 
 def test_lines_of_processes_that_come_in_turn_are_put_together():
