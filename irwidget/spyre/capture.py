@@ -229,7 +229,7 @@ def _user_line() -> tuple[str, int]:
 
 
 def _of_user(path: str) -> bool:
-    return path != "<string>" and "/torch/" not in path and "/irwidget/spyre/" not in path and "/contextlib" not in path
+    return "/torch/" not in path and "/irwidget/spyre/" not in path and "/contextlib" not in path
 
 
 def _where_raised(error: BaseException, obj: Any) -> str:

@@ -144,9 +144,9 @@ def _read_twice(operands: Sequence[TiledTensor], made: TiledOp) -> int:
         for at in itertools.product(*map(range, made.spec.loops)):
             moved = sum(i * step for i, step in zip(at, operand.advances, strict=True))
             for tile in operand.tiles:
-                found = np.arange(tile.address + moved, tile.address + moved + tile.run, STICK_BYTES)
+                found = (tile.address + moved) // STICK_BYTES + np.arange(tile.run // STICK_BYTES)
                 for count, distance in tile.repeats:
-                    found = np.add.outer(np.arange(count) * distance, found).ravel()
+                    found = np.add.outer(np.arange(count) * (distance // STICK_BYTES), found).ravel()
                 taken.append(found)
     once = STICK_BYTES * len(np.unique(np.concatenate(taken)))
     return sum(_distinct(operand, made)[0] for operand in operands) - once
