@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 import torch.fx.traceback as fx_traceback
+import torch.nn.functional as F
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.overrides import TorchFunctionMode
 
@@ -33,10 +34,12 @@ from irwidget.spyre.attention import fuse_attention
 from irwidget.spyre.decompositions import decomposition_table
 from irwidget.spyre.hints import active_hints, fresh_hints
 from irwidget.spyre.hostregions import gather_host_regions
+from irwidget.spyre.notes import custom
 from irwidget.spyre.options import SpyreSwitches
 from irwidget.spyre.spyreops import register
 from irwidget.spyre.stepper import Stepper
 from irwidget.spyre.tensorspec import Input, TensorSpec, as_spec, check_input
+from irwidget.spyre.transformed import has_transformed, may_be_transformed, trace_transformed
 
 
 @dataclass(frozen=True)
@@ -77,8 +80,42 @@ class _Annotate(TorchFunctionMode):
         hints = active_hints()
         if hints:
             note["hints"] = hints
+        func = {torch.instance_norm: _instance_norm, F.instance_norm: _functional_instance_norm}.get(func, func)
         with fx_traceback.annotate(note):
             return func(*args, **(kwargs or {}))
+
+
+def _instance_norm(
+    x: torch.Tensor,
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    mean: torch.Tensor | None,
+    variance: torch.Tensor | None,
+    training: bool,
+    *rest: Any,
+) -> torch.Tensor:
+    """PyTorch's, as ATen composes it: its schema does not say that it writes the running statistics."""
+    if mean is None or variance is None or not training:
+        return torch.instance_norm(x, weight, bias, mean, variance, training, *rest)
+    batch, channels = x.shape[:2]
+    several = [one if one is None else one.repeat(batch) for one in (weight, bias, mean, variance)]
+    made = torch.batch_norm(x.reshape(1, batch * channels, *x.shape[2:]), *several, training, *rest)  # pyright: ignore
+    for running, one in zip((mean, variance), several[2:], strict=True):
+        running.copy_(one.view(batch, channels).mean(0))  # pyright: ignore[reportOptionalMemberAccess]
+    return made.view(x.shape)
+
+
+def _functional_instance_norm(
+    x: torch.Tensor,
+    running_mean: torch.Tensor | None = None,
+    running_var: torch.Tensor | None = None,
+    weight: torch.Tensor | None = None,
+    bias: torch.Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> torch.Tensor:
+    return _instance_norm(x, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, False)
 
 
 _replaying: ContextVar[tuple[tuple[str, int], str] | None] = ContextVar("replaying", default=None)
@@ -309,7 +346,6 @@ _OF_VALUES = ("DataDependentOutputException", "DynamicOutputShapeException", "Gu
 
 
 def _trace(call: _Call, fakes: list[torch.Tensor], mode: FakeTensorMode) -> torch.fx.GraphModule:
-    functional = dispatch_functionalize(call, mode=FunctionalTensorMode(pre_dispatch=True, export=True))
     with ExitStack() as stack:
         for context in (
             fx_traceback.preserve_node_meta(),
@@ -321,7 +357,7 @@ def _trace(call: _Call, fakes: list[torch.Tensor], mode: FakeTensorMode) -> torc
             stack.enter_context(context)
         warnings.filterwarnings("ignore", "At pre-dispatch tracing")  # of our own operators, which are functional
         try:
-            return make_fx(functional, pre_dispatch=True)(*fakes)
+            return _dense(_functional(call, fakes))
         except IRWidgetError:
             raise
         except Exception as error:
@@ -333,6 +369,27 @@ def _trace(call: _Call, fakes: list[torch.Tensor], mode: FakeTensorMode) -> torc
                     f' torch.compile(..., backend="irwidget_spyre") cuts the program there.{place}'
                 ) from error
             raise ExportError(f"tracing for Spyre failed: {type(error).__name__}: {error}{place}") from error
+
+
+def _functional(call: _Call, fakes: list[torch.Tensor]) -> torch.fx.GraphModule:
+    functional = dispatch_functionalize(call, mode=FunctionalTensorMode(pre_dispatch=True, export=True))
+    try:
+        graph = make_fx(functional, pre_dispatch=True)(*fakes)
+    except Exception as error:
+        if not may_be_transformed(error):
+            raise
+        return trace_transformed(call, fakes)
+    return trace_transformed(call, fakes) if has_transformed(graph) else graph
+
+
+def _dense(graph: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """The graph; UnsupportedError where a value of it is sparse."""
+    for node in graph.graph.nodes:
+        for value in pytree.tree_leaves(node.meta.get("val")):
+            if isinstance(value, torch.Tensor) and value.layout != torch.strided:
+                place = _at(custom(node).get("line", ("", 0)))
+                raise UnsupportedError(f"Spyre backend does not support: {node.name}: sparse tensors.{place}")
+    return graph
 
 
 def _keep_mutations(graph: torch.fx.GraphModule, count: int) -> list[int]:

@@ -71,11 +71,7 @@ def promote_constants(graph: Graph) -> Graph:
             renamed[op.target] = kept
             if kept == op.target:
                 constants.append(op)
-    rest = [
-        replace(op, reads=tuple(replace(r, buffer=renamed.get(r.buffer, r.buffer)) for r in op.reads))
-        for op in graph.ops
-        if op.kind != "constant"
-    ]
+    rest = [op.reading(renamed) for op in graph.ops if op.kind != "constant"]
     outputs = tuple(
         replace(view, buffer=renamed.get(view.buffer, view.buffer)) if hasattr(view, "buffer") else view
         for view in graph.outputs

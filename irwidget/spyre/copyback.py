@@ -26,8 +26,7 @@ def write_at_once(graph: Graph, found: Propagation, chunked: bool) -> tuple[Grap
     for op in graph.ops:
         if op.name in copies:
             continue
-        reads = tuple(replace(read, buffer=places.get(read.buffer, read.buffer)) for read in op.reads)
-        ops.append(replace(op, reads=reads, target=places.get(op.target, op.target)))
+        ops.append(replace(op.reading(places), target=places.get(op.target, op.target)))
         if op.name in moved:
             rules[op.name] = replace(rules[op.name], candidates=found.layouts[moved[op.name].target][:1])
     buffers = {name: buffer for name, buffer in graph.buffers.items() if name not in places}

@@ -34,8 +34,8 @@ def _batch_norm(
 
 
 @decomposes("index_select")
-def _index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
-    return aten.index.Tensor(x, [None] * (dim % x.dim()) + [index])
+def _index_select(x: Tensor, dim: int, index: Tensor) -> Any:
+    return aten.index.Tensor(x, [None] * (dim % x.dim()) + [index]) if x.dim() else NotImplemented
 
 
 @decomposes("view.dtype")
@@ -133,7 +133,9 @@ def _lerp(start: Tensor, end: Tensor, weight: float) -> Tensor:
 
 
 @decomposes("sign", "sgn")
-def _sign(x: Tensor) -> Tensor:
+def _sign(x: Tensor) -> Any:
+    if x.dtype == torch.bool:
+        return NotImplemented
     zero = _filled(x, 0.0)
     positive = torch.gt(x, zero)
     one = _filled(x, 1.0)
@@ -315,6 +317,8 @@ def _square(x: Tensor) -> Any:
 
 @decomposes("pow.Tensor_Scalar")
 def _pow(x: Tensor, exponent: float) -> Any:
+    if x.dtype == torch.bool or torch.result_type(x, exponent) != x.dtype:
+        return NotImplemented
     if exponent == 0.5:
         return torch.sqrt(x)
     if exponent == -0.5:

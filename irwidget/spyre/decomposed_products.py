@@ -174,6 +174,8 @@ def _convolution(
     output_padding: list[int],
     groups: int,
 ) -> Tensor:
+    if not x.dtype.is_floating_point:
+        return NotImplemented  # it stays whole, on the host
     if transposed or any(output_padding) or x.dim() != 4:
         raise UnsupportedError(
             f"Spyre backend does not support: convolution of a {x.dim()}-D tensor with transposed={transposed},"

@@ -36,6 +36,8 @@ def _layer_norm(
     cudnn_enable: bool = True,
 ) -> Tensor:
     _one_dim("layer_norm", shape)
+    if shape[0] == 1:
+        raise UnsupportedError("Spyre backend does not support: layer norm of single elements.")
     moments = ops().exx2(x, 1.0 / shape[0], False)
     scale = ops().layernormscale(moments, eps)
     if weight is None:
@@ -69,7 +71,9 @@ def _log_softmax(x: Tensor, dim: int, half_to_float: bool = False) -> Tensor:
 
 
 @decomposes("logsumexp")
-def _logsumexp(x: Tensor, dim: list[int], keepdim: bool = False) -> Tensor:
+def _logsumexp(x: Tensor, dim: list[int], keepdim: bool = False) -> Any:
+    if not x.dtype.is_floating_point:
+        return NotImplemented
     top = torch.amax(x, dim, keepdim=True)
     y = torch.log(torch.sum(torch.exp(x - top), dim, keepdim=True)) + top
     return y if keepdim else y.squeeze(dim)
@@ -119,14 +123,14 @@ _INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
 @decomposes("max.dim")
 def _max_dim(x: Tensor, dim: int, keepdim: bool = False) -> Any:
-    if x.dtype in _INTEGERS:
+    if not x.dtype.is_floating_point:
         return NotImplemented
     return torch.amax(x, dim, keepdim), torch.argmax(x, dim, keepdim)
 
 
 @decomposes("min.dim")
 def _min_dim(x: Tensor, dim: int, keepdim: bool = False) -> Any:
-    if x.dtype in _INTEGERS:
+    if not x.dtype.is_floating_point:
         return NotImplemented
     return torch.amin(x, dim, keepdim), torch.argmin(x, dim, keepdim)
 

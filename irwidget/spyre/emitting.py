@@ -249,12 +249,14 @@ class LoopBuilder:
         return TensorValue(BufferView(name, view.size, stride, 0, view.dtype))
 
     def host_cast(self, operand: TensorValue, dtype: str) -> TensorValue:
+        """A cast on the host, whose result has the strides that PyTorch keeps of its operand."""
         from irwidget.spyre.customops import ops
 
         view = operand.view
         call = External(ops().to_dtype_cpu.default, (view, getattr(torch, dtype)), {}, "to_dtype_cpu")
-        (name,) = self.external(call, (view,), [(0, view.size, row_major(view.size), dtype)])
-        return TensorValue(BufferView(name, view.size, row_major(view.size), 0, dtype))
+        stride = torch.empty_like(torch.empty_strided(view.size, view.stride, device="meta")).stride()
+        (name,) = self.external(call, (view,), [(0, view.size, stride, dtype)])
+        return TensorValue(BufferView(name, view.size, stride, 0, dtype))
 
     # -- fallbacks -----------------------------------------------------------------------------
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil, log2, prod
-from typing import Protocol
+from typing import Any, Protocol
+
+import numpy as np
 
 from irwidget.spyre import card
 from irwidget.spyre.bundling import HostCall
 from irwidget.spyre.estimate_data import Estimate, KernelEstimate, OpEstimate, Part, Traffic
-from irwidget.spyre.hardware import MAX_CORES
+from irwidget.spyre.hardware import MAX_CORES, STICK_BYTES
 from irwidget.spyre.ir import Graph
 from irwidget.spyre.kernel import SpyreKernel
 from irwidget.spyre.layers import repeats
@@ -102,6 +105,7 @@ def _roles(made: TiledOp) -> tuple[tuple[str, ...], tuple[str, ...], int]:
 def traffic(made: TiledOp) -> Traffic:
     """Bytes read, written, read again and handed on; an operand that is read twice in the same way counts once."""
     read = written = again = shared = 0
+    parts: dict[str, list[TiledTensor]] = {}
     seen: set[tuple[object, ...]] = set()
     sharers = int(card.SHARERS.value) if made.spec.kind == "matmul" else MAX_CORES
     for tensor in made.tensors:
@@ -116,18 +120,36 @@ def traffic(made: TiledOp) -> Traffic:
             written += distinct
             continue
         read += distinct
+        parts.setdefault(tensor.arg.name, []).append(tensor)
         for tile in tensor.tiles:
             loads = ceil(len(tile.cores) / sharers)
             again += tile.bytes * (loads * made.iterations - passes)
             shared += tile.bytes * loads * made.iterations if len(tile.cores) > loads else 0
-    return Traffic(read, written, max(again, 0), shared, made.moved("hbm", "pool"), made.moved("lx"))
+    twice = sum(_read_twice(of, made) for of in parts.values() if len(of) > 1)
+    return Traffic(read - twice, written, max(again, 0) + twice, shared, made.moved("hbm", "pool"), made.moved("lx"))
 
 
 def _distinct(tensor: TiledTensor, made: TiledOp) -> tuple[int, int]:
     """Bytes of a tensor that the op touches, each once, and in how many iterations they are others."""
     passes = prod(count for count, step in zip(made.spec.loops, tensor.advances, strict=True) if step)
-    whole = prod(tensor.arg.device_size[:-1]) * 128
+    size, _ = tensor.arg.memory or (tensor.arg.device_size, ())
+    whole = prod(size[:-1]) * STICK_BYTES
     return min(sum(tile.bytes for tile in tensor.tiles) * passes, whole), passes
+
+
+def _read_twice(operands: Sequence[TiledTensor], made: TiledOp) -> int:
+    """Bytes of one tensor that several operands of an op take, each in its own way, without the first time."""
+    taken: list[np.ndarray[Any, np.dtype[np.int64]]] = []
+    for operand in operands:
+        for at in itertools.product(*map(range, made.spec.loops)):
+            moved = sum(i * step for i, step in zip(at, operand.advances, strict=True))
+            for tile in operand.tiles:
+                found = (tile.address + moved) // STICK_BYTES + np.arange(tile.run // STICK_BYTES)
+                for count, distance in tile.repeats:
+                    found = np.add.outer(np.arange(count) * (distance // STICK_BYTES), found).ravel()
+                taken.append(found)
+    once = STICK_BYTES * len(np.unique(np.concatenate(taken)))
+    return sum(_distinct(operand, made)[0] for operand in operands) - once
 
 
 def signature(op: OpEstimate) -> tuple[object, ...]:

@@ -25,7 +25,7 @@ from irwidget.spyre.kernel import SpyreKernel
 from irwidget.spyre.layout import row_major
 from irwidget.spyre.memory import CoreTile, DeviceMemory, Integers, Place, Region, Space, TileError
 from irwidget.spyre.opfuncs import OF_THE_DTYPE
-from irwidget.spyre.opspec import OpSpec, TensorArg
+from irwidget.spyre.opspec import UNIT_BATCH, OpSpec, TensorArg
 from irwidget.spyre.options import SpyreSwitches
 from irwidget.spyre.pool import Pool
 from irwidget.spyre.scratchpad import Scratchpad
@@ -314,7 +314,8 @@ class _OpRun:
 
     def _check_start(self, arg: TensorArg, tile: CoreTile, place: _TilePlace) -> None:
         """The SuperDSC's start address is where the tile begins."""
-        if arg.memory is not None or any(c.indirect for c in arg.device_coordinates):
+        elsewhere = arg.memory is not None and UNIT_BATCH in self.spec.iteration_space
+        if elsewhere or any(c.indirect for c in arg.device_coordinates):
             return
         tensor = next(t for t in self.plan.tensors if t.arg is arg)
         base = arg.allocation[1] if arg.allocation[0] == "hbm" else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 
@@ -47,6 +47,10 @@ class Coordinate:
 
     def at(self, values: Mapping[str, int]) -> int:
         return self.offset + sum(term.at(values[term.var]) for term in self.terms)
+
+    def of(self, variable: str, values: Iterable[int]) -> tuple[int, ...]:
+        """What the terms of one variable add up to at each of its values."""
+        return tuple(sum(term.at(value) for term in self.terms if term.var == variable) for value in values)
 
     def bounds(self, ranges: Mapping[str, int]) -> tuple[int, int]:
         """The smallest and the largest value while each variable v runs over range(ranges[v])."""

@@ -91,6 +91,13 @@ class BufferView:
     dtype: str
 
 
+def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+    """An argument of a host op whose views are of buffers with other names."""
+    if isinstance(value, list | tuple):
+        return type(value)(_renamed(one, names) for one in value)  # pyright: ignore
+    return replace(value, buffer=names.get(value.buffer, value.buffer)) if isinstance(value, BufferView) else value
+
+
 @dataclass(frozen=True, slots=True)
 class SpyreTileLoop:
     """One level of a coarse-tiling loop around an op."""
@@ -158,6 +165,17 @@ class Op:
                 if loop.variable is not None:
                     space[loop.variable] *= loop.count
         return space
+
+    def reading(self, names: Mapping[str, str]) -> Op:
+        """The op where buffers that it reads have other names; those that are not among `names` keep theirs."""
+        if not any(read.buffer in names for read in self.reads):
+            return self
+        reads = tuple(replace(read, buffer=names.get(read.buffer, read.buffer)) for read in self.reads)
+        call = self.external
+        if call is not None:
+            kwargs = {key: _renamed(value, names) for key, value in call.kwargs.items()}
+            call = replace(call, args=_renamed(call.args, names), kwargs=kwargs)
+        return replace(self, reads=reads, external=call)
 
     @property
     def computed(self) -> bool:

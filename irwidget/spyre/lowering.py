@@ -43,6 +43,12 @@ _FILLS = ("full", "ones", "zeros", "scalar_tensor", "full_like", "ones_like", "z
 """Ops whose tensor without dims is copied from a constant; elsewhere it is the constant."""
 
 
+def _is_view(node: Node) -> bool:
+    """Whether its only result is a view of its first argument, by the schema of the operator."""
+    schema = getattr(node.target, "_schema", None)
+    return schema is not None and len(schema.returns) == 1 and schema.returns[0].alias_info is not None
+
+
 class _Lowering(LoopBuilder):
     """One handler per kind of ATen op."""
 
@@ -64,13 +70,19 @@ class _Lowering(LoopBuilder):
             elif node.op == "output":
                 values: Any = node.args[0]
                 returned = len(values) - len(mutated)
-                outputs = tuple(self.operand(a).view if isinstance(a, Node) else a for a in values[:returned])
+                outputs = tuple(self._returned(a) if isinstance(a, Node) else a for a in values[:returned])
                 self._write_back(mutated, values[returned:])
             else:
                 with blaming(node.name):
                     self._call(node)
         graph = Graph(tuple(self.ops), self.buffers, tuple(self.inputs.values()), outputs, tuple(mutated))
         return fill_in_order(graph, self.module, lambda node: self.buffer_of(storage(node))), self.constants
+
+    def _returned(self, node: Node) -> BufferView:
+        """What the function returns; UnsupportedError where no buffer holds such a dtype, as of a view as complex."""
+        view = self.operand(node).view
+        device_format(view.dtype)
+        return view
 
     def _write_back(self, mutated: Sequence[str], values: Sequence[Node]) -> None:
         """Copy the new values of inputs into them, after everything else; what another holds is copied out first."""
@@ -132,6 +144,8 @@ class _Lowering(LoopBuilder):
         if value is not None:
             self.constants[name] = value
         self.bind(node, name)
+        for view in (user for user in node.users if _is_view(user)):  # of another fake tensor of the same values
+            self.by_storage.setdefault(storage(view), name)
 
     def _call(self, node: Node) -> None:
         value = node.meta.get("val")
@@ -330,8 +344,11 @@ class _Lowering(LoopBuilder):
             return
         func = cast_op(x.view.dtype, dtype)
         if func is None:
-            name = self.host_cast(x, dtype).view.buffer
-            self.bind(node, name)
+            cast = self.host_cast(x, dtype)
+            if cast.view.stride == node.meta["val"].stride():
+                self.bind(node, cast.view.buffer)
+            else:
+                self.emit(node, "pointwise", "copy", ranges_of(size), [self.read(cast, size)], rule="clone")
             return
         self.emit(node, "pointwise", func, ranges_of(size), [self.read(x, size)], rule=cast_rule(x.view.dtype, dtype))
 

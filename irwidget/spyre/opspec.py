@@ -12,11 +12,13 @@ from irwidget.spyre.expressions import Coordinate
 from irwidget.spyre.formats import DeviceFormat
 from irwidget.spyre.ir import Graph, Op
 from irwidget.spyre.layout import DeviceLayout
-from irwidget.spyre.normalize import Access, normalize
+from irwidget.spyre.normalize import Access, Aligned, Normalized, normalize
 from irwidget.spyre.options import SpyreSwitches
 from irwidget.spyre.schedule import core_order, loop_order
 
 UNIT_BATCH = "_spyre_bmm_unit"
+_Memory = tuple[tuple[int, ...], tuple[Coordinate, ...]]
+"""Device extents and coordinates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +40,8 @@ class TensorArg:
     is_index: bool = False
     stride_map: tuple[int, ...] = ()
     per_tile_fixed: bool = False
-    memory: tuple[tuple[int, ...], tuple[Coordinate, ...]] | None = None
-    """Device extents and coordinates as they lie in memory, where upstream shows others (a unit batch dim)."""
+    memory: _Memory | None = None
+    """Device extents and coordinates as they lie in memory, where upstream shows others (a unit batch dim, windows)."""
     advances: tuple[int, ...] = ()
     """Bytes that one iteration of each enclosing loop moves the tensor, outermost first."""
 
@@ -176,6 +178,7 @@ def make_opspec(
                 layout.tag,
                 access.is_index,
                 layout.stride_map,
+                memory=_of_windows(access, tensor, made),
             )
         )
     cores = [s for v in core_order(op, options) for s in made.segments[symbols[v]]]
@@ -200,6 +203,16 @@ def make_opspec(
     if op.unit_batch and len(op.space) == 3 and _unit_dims(raw[0]) == _unit_dims(raw[-1]) < 2:
         spec = _with_unit_batch(spec, graph, op)
     return spec
+
+
+def _of_windows(access: Access, tensor: Aligned, made: Normalized) -> _Memory | None:
+    """Where windows that overlap really lie: a dim that is taken apart by its terms has too few places for them."""
+    extents = {v: n for v, (n, _) in made.space.items()}
+    dims = zip(tensor.size, tensor.coordinates, strict=True)
+    if all(c.indirect or c.bounds(extents)[1] < n for n, c in dims):
+        return None
+    cut = any(len(made.segments[v]) > 1 for c in access.coordinates for v in c.variables)
+    return None if cut or access.wraps else (access.layout.device_size, access.coordinates)
 
 
 def _unit_dims(access: Access) -> int:

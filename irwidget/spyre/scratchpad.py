@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
-from math import gcd
+from math import ceil, gcd
 
 from irwidget.spyre.coordinates import stick_of
 from irwidget.spyre.division import Division, largest_divisor, output_variables, tensors_of
@@ -181,26 +181,33 @@ def _mismatch(graph: Graph, op: Op, readers: Sequence[Op], options: SpyreSwitche
     return ""
 
 
-Slicing = tuple[int, tuple[tuple[tuple[int, int, int], ...], ...]]
-"""Cores used, and per device dim the (divisor, split) of the variables that divide it, with the last position in it."""
+Slicing = tuple[int, tuple[tuple[tuple[int, int, tuple[int, ...]], ...], ...]]
+"""Cores used, and per device dim the divisor of the variables that divide it, its last position, where slices begin."""
 
 
 def slicing(graph: Graph, op: Op, buffer: str, options: SpyreSwitches) -> Slicing:
     """How the producer divides the buffer over the cores."""
-    return _slicing(op, graph.write_coordinates(op), options)
+    return _slicing(op, graph.write_coordinates(op), _eps(graph, buffer), options)
 
 
 def slicing_reads(graph: Graph, op: Op, buffer: str, options: SpyreSwitches) -> list[Slicing]:
-    return [_slicing(op, graph.read_coordinates(op, r), options) for r in op.tensor_reads if r.buffer == buffer]
+    eps, reads = _eps(graph, buffer), [r for r in op.tensor_reads if r.buffer == buffer]
+    return [_slicing(op, graph.read_coordinates(op, read), eps, options) for read in reads]
 
 
-def _slicing(op: Op, coordinates: Sequence[Coordinate], options: SpyreSwitches) -> Slicing:
-    formulas = slice_formulas(op, options)
-    dims: list[tuple[tuple[int, int, int], ...]] = []
-    for coordinate in coordinates[:-1]:
-        last = coordinate.bounds(op.space)[1]
-        dims.append(tuple((*formulas[v], last) for v in coordinate.variables if formulas[v][1] > 1))
-    return cores_used(op), tuple(dims)
+def _eps(graph: Graph, buffer: str) -> int:
+    return graph.buffers[buffer].device.elements_per_stick
+
+
+def _slicing(op: Op, coordinates: Sequence[Coordinate], eps: int, options: SpyreSwitches) -> Slicing:
+    dims: list[list[tuple[int, int, tuple[int, ...]]]] = [[] for _ in coordinates[:-1]]
+    for v, (divisor, split) in slice_formulas(op, options).items():
+        unit = eps if v in coordinates[-1].variables else 1
+        slices = [i * (ceil(op.space[v] / unit) * unit // split) for i in range(split)]
+        for made, coordinate in zip(dims, coordinates[:-1], strict=True):
+            if split > 1 and v in coordinate.variables:
+                made.append((divisor, coordinate.bounds(op.space)[1], coordinate.of(v, slices)))
+    return cores_used(op), tuple(tuple(sorted(made)) for made in dims)
 
 
 def _parent(

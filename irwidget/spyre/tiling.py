@@ -311,8 +311,7 @@ class _Tiler:
         placed = False
         for op in self.graph.ops:
             if op.name not in self.run:
-                reads = tuple(replace(r, buffer=outside.get(r.buffer, r.buffer)) for r in op.reads)
-                ops.append(replace(op, reads=reads))
+                ops.append(op.reading(outside))
             elif not placed:
                 fills = sorted(self.fills, key=lambda op: len(op.loops))
                 results = sorted(self.results, key=lambda op: -len(op.loops))

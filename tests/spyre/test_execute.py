@@ -529,6 +529,17 @@ class TestMemory:
             misplaced(compile(lambda a: torch.log_softmax(a, -1), [x])).run(x)
 
 
+def test_channels_that_are_made_and_shuffled_are_read_where_they_lie():
+    """Of a shuffle's channels each core reads others than it has made."""
+    check(lambda a: F.channel_shuffle(a * 2, 2) * 2, half(2, 8, 16, 64))
+
+
+@pytest.mark.parametrize("cores", [1, 32])
+@pytest.mark.parametrize(("rows", "window", "step"), [(8, 2, 1), (9, 3, 2), (70, 3, 1)])
+def test_windows_that_overlap_are_read_where_they_lie(rows, window, step, cores):
+    check(lambda a: (a.unfold(0, window, step) * 2, a.unfold(0, window, step).sum(-1)), half(rows, 64), cores=cores)
+
+
 def test_bad_calls():
     x = half(64, 128)
     program = compile(lambda a: a + 1, [x])

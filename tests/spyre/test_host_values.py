@@ -147,3 +147,68 @@ def test_checks_are_made_and_fail_as_in_eager():
     assert torch.equal(taken(torch.tensor([1, 3])), F.one_hot(torch.tensor([1, 3]), 4) * 2)
     with pytest.raises(RuntimeError, match="Class values must be smaller than num_classes"):
         taken(torch.tensor([1, 9]))
+
+
+channels_last = torch.channels_last
+INTEGERS = (torch.arange(64 * 3) % 17 - 8).view(64, 3)
+
+
+@pytest.mark.parametrize(
+    ("function", "given"),
+    [
+        (lambda a: a.int(memory_format=channels_last), half(2, 3, 2, 3) * 9),
+        (lambda a: a.permute(0, 3, 1, 2).long()[:, 1:] + 1, half(2, 3, 2, 64) * 9),
+        (lambda a: (a.t().half() * 2, a.t()[1:].float().t()), INTEGERS),
+    ],
+)
+def test_a_cast_on_the_host_keeps_the_strides_that_pytorch_keeps(function, given):
+    assert "to_dtype_cpu" in on_host(equal_to_eager(function, given))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [torch.sign, torch.square, lambda a: a.max(1), lambda a: a.min(1), lambda a: a.logsumexp(0), lambda a: a**1],
+    ids=["sign", "square", "max", "min", "logsumexp", "power of 1"],
+)
+def test_booleans_become_what_they_become_in_eager(function):
+    equal_to_eager(function, half(4, 64) > 0)
+
+
+def test_powers_of_integers_by_floats_are_floats_and_convolutions_of_integers_integers():
+    equal_to_eager(lambda a: (a**1.0, a**2), INTEGERS)
+    equal_to_eager(F.conv2d, INTEGERS.view(1, 3, 8, 8), INTEGERS[:9].view(3, 3, 3, 1)[:, :, :2])
+
+
+def test_what_the_device_cannot_hold_is_refused_by_name():
+    with pytest.raises(UnsupportedError, match="no device format for complex64"):
+        compile(torch.view_as_complex, [torch.zeros(4, 2)], host_for_refused=True)
+    with pytest.raises(UnsupportedError, match="to_sparse: sparse tensors"):
+        compile(lambda a: a.to_sparse().to_dense(), [half(4, 64)])
+
+
+def test_a_host_op_reads_what_it_is_given_under_the_name_that_it_has_in_the_end():
+    def merged_constants(a):
+        return torch.atan2(a, torch.zeros(())) + torch.hypot(a, torch.zeros(()))
+
+    def written_input(a, b):
+        a.copy_(torch.relu(b))
+        return torch.cumsum(a, 0)
+
+    equal_to_eager(merged_constants, half(8, 64).float(), host_for_refused=True)
+    assert on_host(equal_to_eager(written_input, half(8, 64), half(8, 64))) == ["cumsum"]
+
+
+def test_a_norm_of_single_elements_is_refused_or_on_the_host_as_a_whole():
+    with pytest.raises(UnsupportedError, match="layer norm of single elements"):
+        compile(lambda a: F.layer_norm(a, (1,)), [half(5, 1)])
+    program = equal_to_eager(lambda a: F.layer_norm(a, (1,)), half(5, 1), host_for_refused=True)
+    assert on_host(program) == ["native_layer_norm"]
+
+
+def test_an_instance_norm_writes_its_running_statistics():
+    equal_to_eager(F.instance_norm, half(2, 64, 4, 4), half(64), half(64).abs())
+    equal_to_eager(
+        lambda a, m, v: torch.instance_norm(a, None, None, m, v, True, 0.1, 1e-5, False),
+        *(half(2, 3, 4, 4), half(3), half(3).abs()),
+        host_for_refused=True,
+    )
