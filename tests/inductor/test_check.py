@@ -248,6 +248,18 @@ def test_code_for_a_gpu_is_not_checked_and_its_graphs_are():
     )
 
 
+def rooted_branch(x, w):
+    return torch.cond(x.sum() > 0, lambda x: (x * w).sin(), lambda x: x + torch.ones(16), (x.abs(),))
+
+
+def test_branches_of_graphs_for_a_gpu_are_executed_on_the_cpu():
+    wrong = swapping({aten.abs.default: aten.neg.default})
+    low = irwidget.lower(rooted_branch, X, X, to="inductor_fx", arch="sm_90", check="each",
+                         patches={"post_grad_custom_post_pass": wrong})  # fmt: skip
+    assert (low.check.state, low.check.dump) == ("differs", "post_grad_custom_post_pass")
+    assert {low.check.by_dump.get(i) for i in range(2, low.check.index)} == {"equal"}
+
+
 def test_random_numbers_are_not_checked():
     low = irwidget.lower(lambda x: torch.nn.functional.dropout(x, 0.5), X, to="dynamo_fx", check=True)
     assert low.check.state == "not checked"
