@@ -46,6 +46,7 @@ _REMAINDERS = frozenset("fmod remainder".split())
 """Exact by themselves, but often composed: `x - trunc(x / y) * y` loses a part of `x`."""
 _QUOTIENT = 1024.0
 """From this quotient on, a remainder has to be exact: what is composed loses more and more of `y`."""
+_REINTERPRETS = frozenset([torch.ops.aten.view.dtype, torch.ops.aten.view_copy.dtype])
 EMPTIES = frozenset("empty new_empty empty_strided new_empty_strided empty_like empty_permuted".split())
 """Operations that return memory which is not written."""
 _COMPARISONS = frozenset("eq ne lt le gt ge".split())
@@ -175,6 +176,9 @@ class Wide(Interpreter):
 
     def _compute(self, node: Node, args: Values, kwargs: dict[str, Any]) -> Any:
         """In float64 where the operation has it and means the same, otherwise in its own dtypes."""
+        if node.target in _REINTERPRETS:  # the bytes of an element are those of its own dtype
+            bytes_ = args[0].to(node.all_input_nodes[0].meta["val"].dtype)
+            return _widened(call(node, (bytes_, *args[1:]), kwargs))
         try:
             value = call(node, *_wide_dtypes(args, kwargs))
             if _as_promised(value, node):

@@ -45,6 +45,35 @@ def untrained(model: Any) -> contextlib.AbstractContextManager[None]:
     return _untrained(*_reached(model)[:2])
 
 
+def is_plain(value: Any) -> bool:
+    """Whether it is a tensor of elements in memory, which can be copied and compared."""
+    import torch
+
+    if type(value) not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer):
+        return False
+    return value.layout is torch.strided and not (value.is_quantized or value.is_meta)
+
+
+def state(model: Any) -> dict[str, torch.Tensor]:
+    """The tensors that a call of a model or a function can change, their gradients, and the states of optimizers.
+
+    By names that are the same in copies of a process.
+    """
+    tensors, optimizers, _ = _reached(model)
+    found: dict[str, torch.Tensor] = {}
+    for number, one in enumerate(filter(is_plain, tensors)):
+        kind = "parameter" if one.requires_grad else "tensor"
+        found[f"{kind} {number} that it leads to"] = one
+        if one.is_leaf and one.grad is not None:
+            found[f"the gradient of {kind} {number} that it leads to"] = one.grad
+    for number, one in enumerate(optimizers):
+        for at, of in enumerate(one.state.values()):
+            for name, value in of.items():
+                if is_plain(value):
+                    found[f"{name} of parameter {at} of {type(one).__name__} {number}"] = value
+    return found
+
+
 @contextlib.contextmanager
 def _untrained(tensors: Iterable[torch.Tensor], optimizers: Iterable[Any]) -> Generator[None]:
     gradients = [(tensor, tensor.grad) for tensor in tensors if tensor.is_leaf]
@@ -98,7 +127,7 @@ def _within(value: Any) -> Iterable[Any]:
     if isinstance(value, types.FunctionType) and is_user_file(value.__code__.co_filename):
         cells = [cell.cell_contents for cell in value.__closure__ or () if _is_full(cell)]
         names = set(_names(value.__code__)) & value.__globals__.keys()
-        return [*cells, *(value.__globals__[name] for name in names), *(value.__defaults__ or ())]
+        return [*cells, *(value.__globals__[name] for name in sorted(names)), *(value.__defaults__ or ())]
     if isinstance(value, types.MethodType):
         return value.__self__, value.__func__, *getattr(value.__self__, "__dict__", {}).values()
     if isinstance(called := vars(type(value)).get("__call__"), types.FunctionType):

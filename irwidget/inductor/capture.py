@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from irwidget.errors import UnsupportedError
-from irwidget.frontends import modes
+from irwidget.frontends import held, modes
 from irwidget.frontends.cell import Call
-from irwidget.inductor import printing, private, settings
+from irwidget.inductor import attributes, printing, private, settings
 from irwidget.inductor.codegen import Codegen
 from irwidget.inductor.data import Break, CapturedCompilation, Phase, Stopped
 from irwidget.inductor.execution import Execution
@@ -30,6 +30,19 @@ from irwidget.inductor.scheduling import Scheduling
 from irwidget.toolchain.locations import is_user_file
 from irwidget.toolchain.triton_archs import find
 from irwidget.trace import Location
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class Eager:
+    """What a program does as it is."""
+
+    returned: tuple[Any, ...]
+    """What it returns, flat."""
+    left: Mapping[str, torch.Tensor]
+    """The tensors that it changes or makes and does not return: inputs, parameters, gradients, optimizers' states."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +71,8 @@ class CaptureRequest:
     """What is executed on the inputs and compared: nothing, FX graphs, or the CPU's code, too."""
     each: bool = False
     """Whether each graph is executed; otherwise those that it takes for a verdict."""
-    eager: Sequence[Any] | None = None
-    """What eager PyTorch returns for the inputs, flat, where something is executed."""
+    eager: Eager | None = None
+    """What eager PyTorch does with the inputs, where something is executed."""
 
     def gradients(self) -> AbstractContextManager[object]:
         """The grad mode that is asked for; that of the call where none is."""
@@ -82,17 +95,32 @@ def capture(asked: CaptureRequest) -> CapturedCompilation:
     return replace(captured, seconds=time.perf_counter() - started, processor=time.process_time() - began)
 
 
-def eager(asked: CaptureRequest) -> list[Any]:
-    """What the object returns as it is, flat, in this process, as `capture`. Raises what it raises."""
+def eager(asked: CaptureRequest) -> Eager:
+    """What the object returns as it is, and leaves behind, in this process, as `capture`. Raises what it raises."""
     import torch
 
     from irwidget.private_torch import called_as_written, pytree
 
     private.uncompile(asked.obj)
+    before = {name: (one, one.detach().clone()) for name, one in _state(asked).items()}
     with called_as_written(), asked.gradients():
         returned = asked.obj(*asked.inputs, **asked.kwargs)
     leaves: list[Any] = pytree.tree_leaves(returned)
-    return [one.detach() if isinstance(one, torch.Tensor) else one for one in leaves]
+    after = _state(asked)
+    kept = {name for name, (one, old) in before.items() if after.get(name) is one and attributes.same(one, old)}
+    return Eager(
+        tuple(one.detach() if isinstance(one, torch.Tensor) else one for one in leaves),
+        {name: one.detach() for name, one in after.items() if name not in kept},
+    )
+
+
+def _state(asked: CaptureRequest) -> dict[str, torch.Tensor]:
+    """The tensors that a program can change, by what they are: the same names in copies of one process."""
+    from irwidget.private_torch import pytree
+
+    given = pytree.tree_leaves((asked.inputs, asked.kwargs))
+    inputs = {f"input {number}": one for number, one in enumerate(given) if held.is_plain(one)}
+    return {**inputs, **held.state(asked.obj)}
 
 
 class _Capture:
@@ -147,13 +175,15 @@ class _Capture:
                 recorder.say("dynamo")
                 compiled = torch.compile(asked.obj, **options)
                 returned = compiled(*asked.inputs, **asked.kwargs)
+                if self.execution is not None and asked.eager is not None:
+                    self.execution.judge_dynamo(returned, asked.eager, _state(asked))
                 for call in asked.again:
                     with call.modes(), asked.gradients():
                         compiled(*call.args, **call.kwargs)
                 self._check_whole()
                 if self.execution is not None:
                     with modes.USUAL():
-                        self.execution.judge(returned, asked.eager or (), each=asked.each)
+                        self.execution.judge(each=asked.each)
         except Exception as error:
             stopped = self._stopped(error)
         finally:
@@ -302,8 +332,15 @@ class _Capture:
     def _stopped(self, error: Exception) -> Stopped:
         recorder = self.recorder
         place = printing.node_place(recorder.node) if recorder.node is not None else _user_line(error)
+        lowered = recorder.lowered
+        if recorder.broken is not None and recorder.broken[0] is getattr(error, "inner_exception", error):
+            _, place, lowered = recorder.broken
         phase: Phase = recorder.phase if recorder.graph >= 0 else "dynamo"
         said = _message(error)
+        if self.asked.arch and (takes := _TAKES_GPU.search(said)):
+            said = f"{takes[1]} takes a GPU: torch.compile runs it on {self.asked.arch} while it traces the program."
+            said += "\n  Lower it without --arch, for the CPU."
+            said += " A gradient that is sparse is such: --grad no has none, sparse=False a dense one."
         if isinstance(getattr(error, "inner_exception", error), private.get("SkipFrame")):  # bfloat16 before sm_80
             said = f"torch.compile leaves this program to eager PyTorch on {self.asked.arch}: {said.split(': ')[-1]}"
             said += "\n  Lower it for another architecture (sm_80 and later have bfloat16), or in another dtype."
@@ -311,7 +348,7 @@ class _Capture:
             said += (
                 "\n  torch.compile goes on after this: it warns, and leaves the whole of that frame to eager PyTorch."
             )
-        return Stopped(said, phase, place, recorder.lowered)
+        return Stopped(said, phase, place, lowered)
 
 
 def _copied(module: Any) -> Any:
@@ -325,6 +362,10 @@ def _copied(module: Any) -> Any:
         if isinstance(part, torch.fx.GraphModule):
             setattr(made, name, _copied(part))
     return made
+
+
+_TAKES_GPU = re.compile(r"Could not run '(aten::[\w.]+)' with arguments from the '\w*CUDA' backend")
+"""What PyTorch's C++ says where it makes a tensor on the device itself, which a build for the CPU does not have."""
 
 
 def _has_recurrent(obj: Any) -> bool:

@@ -18,6 +18,7 @@ import torch
 from irwidget.checking.allowance import ExpectedResult
 from irwidget.checking.evaluate import EMPTIES
 from irwidget.checking.judge import judge, of_cases, unexplained
+from irwidget.inductor import attributes
 from irwidget.inductor.data import InductorStage
 from irwidget.inductor.reference import Modes, Outcome, Reference, Unexecuted, first_line, is_tensor, own
 from irwidget.trace import Verdict
@@ -55,6 +56,8 @@ class Graph:
     """What it was called with."""
     modes: Modes = nullcontext
     """Under which grad mode and autocast."""
+    held: Mapping[str, tuple[torch.Tensor, torch.Tensor]] = field(default_factory=dict[str, Any])
+    """The tensors of its own that it changed when it was called, each with its value before."""
 
     def slot(self, direction: str) -> Slot:
         """The slot of a half; of all of it where that has no halves."""
@@ -94,7 +97,8 @@ def verdicts(
     The code first, where it was built; without `each` the graphs only where that does not settle it.
     """
     try:
-        reference = Reference(graph.module, graph.calls[0], graph.modes)
+        held = {name: value for name, (_, value) in graph.held.items()}
+        reference = Reference(graph.module, graph.calls[0], graph.modes, held)
     except Unexecuted as why:
         yield -1, Verdict("not checked", reason=str(why))
         return
@@ -128,14 +132,8 @@ def _key(stage: InductorStage, module: Any) -> object:
     """What two stages have in common of which one need not be executed: most passes change nothing."""
     convention = "dynamo" if stage.phase == "pre_grad" else "joint" if stage.phase == "joint" else ""
     constants = [node.target for node in module.graph.nodes if node.op == "get_attr"]
-    held = tuple(id(_attribute(module, name)) for name in constants)
+    held = tuple(id(attributes.attribute(module, name)) for name in constants)
     return convention, stage.direction, stage.content.text, held
-
-
-def _attribute(module: Any, path: str) -> Any:
-    for name in path.split("."):
-        module = getattr(module, name, None)
-    return module
 
 
 def _of_graph(graph: Graph, stage: InductorStage, module: Any, reference: Reference) -> Verdict:
@@ -157,10 +155,11 @@ def _judged(
 ) -> Verdict:
     """Execute a graph with something else in some of its slots, or a function in its place."""
     returned: list[Mapping[str, Any]] = []
+    held = [one for one, _ in graph.held.values()]
     for direction, slot in graph.slots.items():
         slot.put = put.get(direction)
     for case in reference.cases:
-        outcome = Outcome(function or graph.compiled, case.outcome.names, graph.modes)
+        outcome = Outcome(attributes.holding(function or graph.compiled, held), case.outcome.names, graph.modes)
         outcome.changed = case.outcome.changed
         try:
             returned.append(outcome(case.args))
@@ -270,6 +269,14 @@ def of_dynamo(returned: Any, eager: Sequence[Any]) -> Verdict:
     for number, (one, other) in enumerate(zip(leaves, eager, strict=True)):
         if not _close(one, other):
             return Verdict("differs", "dynamo", None, f"result {number} is not what eager PyTorch returns")
+    return Verdict("equal", "dynamo")
+
+
+def of_state(state: Mapping[str, torch.Tensor], eager: Mapping[str, torch.Tensor]) -> Verdict:
+    """The same of what the program leaves behind: `eager` are the tensors that it changes or makes as it is."""
+    for name, one in eager.items():
+        if name not in state or not _close(state[name], one):
+            return Verdict("differs", "dynamo", None, f"{name} is not what eager PyTorch leaves")
     return Verdict("equal", "dynamo")
 
 

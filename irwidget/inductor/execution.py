@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from irwidget.frontends import modes
 from irwidget.inductor import executing
+from irwidget.inductor.attributes import Changes
 from irwidget.inductor.executing import Graph, Slot
 from irwidget.inductor.recorder import Recorder
 from irwidget.inductor.reference import first_line, own
 from irwidget.trace import Verdict
+
+if TYPE_CHECKING:
+    import torch
+
+    from irwidget.inductor.capture import Eager
 
 
 class Execution:
@@ -22,6 +28,7 @@ class Execution:
         self._graphs: dict[int, Graph] = {}
         self._slots: dict[tuple[int, str], Slot] = {}
         self.verdicts: list[tuple[int, Verdict]] = []
+        self._dynamo = Verdict("not checked", "dynamo")
         self.unbuilt = ""
         """Why code was not built."""
 
@@ -52,27 +59,37 @@ class Execution:
         graph = self._graphs[number] = Graph(module, compiled, slots)
 
         def call(*args: Any) -> Any:
-            if not graph.calls:
-                graph.calls.append(own(args))
-                graph.modes = modes.current()
-            return module.forward(*args)
+            if graph.calls:
+                return module.forward(*args)
+            graph.calls.append(own(args))
+            graph.modes = modes.current()
+            changes = Changes(module)
+            returned = module.forward(*args)
+            graph.held = changes.found()
+            return returned
 
         return call
 
-    def judge(self, returned: Any, eager: Sequence[Any], *, each: bool) -> None:
-        """Execute and compare everything. `eager` is what PyTorch itself returns, flat."""
-        dynamo = executing.of_dynamo(returned, eager)
+    def judge_dynamo(self, returned: Any, eager: Eager, state: Mapping[str, torch.Tensor]) -> None:
+        """Compare what the program returns and leaves behind with Dynamo's graphs in it, and as it is."""
+        dynamo = executing.of_dynamo(returned, eager.returned)
+        if dynamo.ok:
+            dynamo = executing.of_state(state, eager.left)
         if dynamo.state == "differs" and any(
             executing.has_open_memory(graph.module) for graph in self._graphs.values()
         ):
             reason = f"{dynamo.reason}, which may be memory that nothing has written"
             dynamo = replace(dynamo, state="not checked", reason=reason)
+        self._dynamo = dynamo
+
+    def judge(self, *, each: bool) -> None:
+        """Execute and compare everything."""
         snapshots = self._recorder.snapshots or {}
         for number, graph in self._graphs.items():
             stages = {i: one for i, one in enumerate(self._recorder.stages) if one.graph == number}
             for i, stage in stages.items():
                 if stage.phase == "dynamo":
-                    self.verdicts.append((i, dynamo))
+                    self.verdicts.append((i, self._dynamo))
             if graph.calls:
                 rest = {i: one for i, one in stages.items() if one.phase != "dynamo"}
                 self.verdicts += executing.verdicts(graph, rest, snapshots, each=each)

@@ -133,7 +133,19 @@ class MovedToCpu(TorchDispatchMode):
     supports_higher_order_operators = True
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return func(*map(on_cpu, args), **on_cpu_kwargs(kwargs))
+        return func(*map(_inside, map(on_cpu, args)), **on_cpu_kwargs(kwargs))
+
+
+def _inside(value: Any) -> Any:
+    """A graph that an operator calls, a branch or the body of a loop, as one that is computed there, too."""
+    if not isinstance(value, torch.fx.GraphModule):
+        return value
+
+    def call(*args: Any) -> Any:
+        with MovedToCpu():
+            return value(*args)
+
+    return call
 
 
 def _folding(original: Any) -> Any:

@@ -24,6 +24,7 @@ from irwidget.inductor.data import (
     Rewrite,
 )
 from irwidget.inductor.schedule import Drawn
+from irwidget.trace import Location
 
 
 class Recorder:
@@ -49,6 +50,8 @@ class Recorder:
         """The FX node that is being lowered."""
         self.lowered = ""
         """Its line, when it is the one that cannot be lowered."""
+        self.broken: tuple[Exception, Location | None, str] | None = None
+        """What a pattern raised when it rewrote a node, with the node's place and line."""
         self.began = time.perf_counter()
         self.snapshots: dict[int, Any] | None = {} if snapshots else None
         """Copies of the FX graphs by the numbers of their stages, where they are to be executed."""

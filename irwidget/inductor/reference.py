@@ -6,9 +6,10 @@ Lives in a copy of the kernel. The allowance is that of `checking`: float64, and
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -18,11 +19,13 @@ from irwidget.checking.allowance import ExpectedResult, result_of
 from irwidget.checking.evaluate import Rounding, Wide
 from irwidget.checking.expected import CLOSER, SAMPLES
 from irwidget.checking.resampling import resampled
-from irwidget.inductor import private
-from irwidget.private_torch import is_mutable, version
+from irwidget.inductor import attributes, private
+from irwidget.private_torch import is_mutable
 
 _MUTABLE = ("aten.native_batch_norm", "aten.cudnn_batch_norm")
 """Operations that change an argument and whose schema does not say so."""
+
+_GRADIENT = "gradient of "
 
 
 class Unexecuted(Exception):
@@ -50,7 +53,9 @@ class Outcome:
         found = {f"result {i}": _kept(one) for i, one in enumerate(outputs) if one is not None}
         found |= self._gradients(outputs, given)
         after = [(name, one, old) for name, one, old in zip(self.names, taken, args, strict=True) if is_tensor(one)]
-        changed = {name for name, one, old in after if name in self.changed or (copied and not _same(one, old))}
+        changed = {
+            name for name, one, old in after if name in self.changed or (copied and not attributes.same(one, old))
+        }
         return found | {_input(name): _kept(one) for name, one, _ in after if name in changed}
 
     def _gradients(self, outputs: Sequence[Any], given: Sequence[Any]) -> dict[str, Any]:
@@ -61,7 +66,7 @@ class Outcome:
         tangents = [_tangent(one, number) for number, one in enumerate(ends)]
         made = torch.autograd.grad(ends, [one for _, one in wanted], tangents, allow_unused=True)
         pairs = zip(wanted, made, strict=True)
-        return {f"gradient of {name!r}": _kept(grad) for (name, _), grad in pairs if is_tensor(grad)}
+        return {f"{_GRADIENT}{name!r}": _kept(grad) for (name, _), grad in pairs if is_tensor(grad)}
 
 
 @dataclass(frozen=True)
@@ -73,47 +78,56 @@ class Case:
     outcome: Outcome
 
 
-class Reference:
-    """What a graph should return for a call, and for one like it. Raises Unexecuted where it cannot be known."""
+@dataclass(frozen=True)
+class _Judged:
+    module: Any
+    held: tuple[str, ...]
+    """The tensors of its own that it changes, which are taken for inputs after the others."""
+    modes: Modes
 
-    def __init__(self, module: Any, args: list[Any], modes: Modes) -> None:
-        self._module, self._modes, self._closer = module, modes, False
-        self.cases = [_case(module, args, modes, SAMPLES)]
+
+class Reference:
+    """What a graph should return for a call, and for one like it. Raises Unexecuted where it cannot be known.
+
+    `held` are values of tensors that the graph has of its own and changes: inputs of the cases, after the others.
+    """
+
+    def __init__(
+        self, module: Any, args: list[Any], modes: Modes, held: Mapping[str, torch.Tensor] = MappingProxyType({})
+    ) -> None:
+        self._graph, self._closer = _Judged(module, tuple(held), modes), False
+        everything = [*args, *held.values()]
+        self.cases = [_case(self._graph, everything, SAMPLES)]
         with contextlib.suppress(Exception):
-            self.cases.append(_case(module, _like(args), modes, SAMPLES))
+            self.cases.append(_case(self._graph, _like(everything), SAMPLES))
 
     def look_closer(self) -> bool:
         """Evaluate the cases more often, as `checking` does before it calls a result wrong; False if they were."""
         if not self._closer:
-            self.cases = [_case(self._module, case.args, self._modes, CLOSER * SAMPLES) for case in self.cases]
+            self.cases = [_case(self._graph, case.args, CLOSER * SAMPLES) for case in self.cases]
             self._closer = True
             return True
         return False
 
 
-def _case(module: Any, args: list[Any], modes: Modes, samples_wanted: int) -> Case:
-    names = [node.name for node in module.graph.nodes if node.op == "placeholder"]
-    outcome = Outcome(module.forward, names, modes)
+def _case(graph: _Judged, args: list[Any], samples_wanted: int) -> Case:
+    names = [node.name for node in graph.module.graph.nodes if node.op == "placeholder"]
+    names += graph.held
+    outcome = Outcome(attributes.lifted(graph.module, graph.held), names, graph.modes)
     before = dict(zip(names, args, strict=True))
-    held = _held(module)
-    versions = [version(one) for one in held.values()]
+    changes = attributes.Changes(graph.module)
     everything = outcome(args)
-    if changed := [name for (name, one), old in zip(held.items(), versions, strict=True) if version(one) != old]:
-        raise Unexecuted(f"it changes {changed[0]} in place, which is no input of the graph: an optimizer does that")
+    if changed := list(changes.found()):
+        raise Unexecuted(f"it changes {changed[0]} in place, which is no input of the graph, only on some inputs")
+    if graph.held and any(label.startswith(_GRADIENT) for label in everything):
+        raise Unexecuted(f"it changes {graph.held[0]} in place, which is no input of the graph, and takes gradients")
     after = {name: everything[_input(name)] for name in names if _input(name) in everything}
-    outcome.changed = frozenset(name for name, one in after.items() if not _same(one, before[name]))
+    outcome.changed = frozenset(name for name, one in after.items() if not attributes.same(one, before[name]))
     wanted = {label: one for label, one in everything.items() if label not in {_input(name) for name in names}}
     wanted |= {_input(name): after[name] for name in names if name in outcome.changed}
-    program = _program(outcome, args)
-    rounding = Rounding(program)
-    fed = [value.detach() if is_tensor(value) else value for value in args]
-    with torch.no_grad():
-        rounding.run(*own(fed), enable_io_processing=False)
-        exact, *samples = [
-            Wide(program, rounding.rounds, seed).run(*own(fed), enable_io_processing=False)
-            for seed in (None, *range(samples_wanted))
-        ]
-        others = unsettled.evaluations(program, lambda: own(fed))
+    traced = Outcome(attributes.lifted(graph.module, graph.held, formulas=True), names, graph.modes)
+    traced.changed = outcome.changed
+    exact, samples, others = _evaluated(_program(traced, args), args, samples_wanted)
     results = (
         unsettled.opened(
             result_of(label, want, exact[i], [sample[i] for sample in samples]), exact[i], [one[i] for one in others]
@@ -123,10 +137,24 @@ def _case(module: Any, args: list[Any], modes: Modes, samples_wanted: int) -> Ca
     return Case(args, tuple(results), outcome)
 
 
-def _held(module: Any) -> dict[str, torch.Tensor]:
-    """The tensors that a graph has of its own, but those of inference mode, which count no changes."""
-    named = ((node.target, getattr(module, node.target, None)) for node in module.graph.find_nodes(op="get_attr"))
-    return {name: one for name, one in named if isinstance(one, torch.Tensor) and not one.is_inference()}
+def _evaluated(program: Any, args: list[Any], samples_wanted: int) -> tuple[Any, list[Any], list[Any]]:
+    """The results in float64, those with noise, and those with other choices. Raises Unexecuted."""
+    rounding = Rounding(program)
+    fed = [value.detach() if is_tensor(value) else value for value in args]
+    try:
+        with torch.no_grad():
+            rounding.run(*own(fed), enable_io_processing=False)
+            exact, *samples = [
+                Wide(program, rounding.rounds, seed).run(*own(fed), enable_io_processing=False)
+                for seed in (None, *range(samples_wanted))
+            ]
+            return exact, samples, unsettled.evaluations(program, lambda: own(fed))
+    except Exception as error:
+        raise _not_in_float64(error) from error
+
+
+def _not_in_float64(error: Exception) -> Unexecuted:
+    return Unexecuted(f"it cannot be evaluated in float64: {type(error).__name__}: {first_line(error)}")
 
 
 def _program(outcome: Outcome, args: list[Any]) -> torch.fx.GraphModule:
@@ -142,7 +170,7 @@ def _program(outcome: Outcome, args: list[Any]) -> torch.fx.GraphModule:
         if _changes(made):
             made = make_fx(private.get("dispatch_functionalize")(flat), table)(*own(args))
     except Exception as error:
-        raise Unexecuted(f"it cannot be evaluated in float64: {type(error).__name__}: {first_line(error)}") from error
+        raise _not_in_float64(error) from error
     for node in made.graph.nodes:
         if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
             raise Unexecuted(f"random: {node.target} gives other numbers on every run")
@@ -197,10 +225,6 @@ def _wants(one: Any) -> bool:
 
 def _kept(one: Any) -> Any:
     return one.detach().clone() if isinstance(one, torch.Tensor) else one
-
-
-def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
-    return one.shape == other.shape and bool(((one == other) | ((one != one) & (other != other))).all())
 
 
 def _tangent(one: torch.Tensor, seed: int) -> torch.Tensor:

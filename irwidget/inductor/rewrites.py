@@ -28,7 +28,11 @@ class Rewrites:
             known = set(graph.nodes)
             matched = [(one.name, printing.node_line(one)) for one in match.nodes]
             place = printing.node_place(node)
-            original(entry, match, graph, node)
+            try:
+                original(entry, match, graph, node)
+            except Exception as error:
+                self._recorder.broken = (error, place, printing.node_line(node))
+                raise
             made = [(one.name, printing.node_line(one)) for one in graph.nodes if one not in known]
             rewrite = Rewrite(
                 _name(entry),

@@ -11,9 +11,11 @@ from torch import nn
 import irwidget
 from irwidget import private_torch_mlir
 from irwidget.checking.allowance import ExpectedResult, result_of
+from irwidget.checking.evaluate import Wide
 from irwidget.checking.expected import ExportedCopy, array, expect
 from irwidget.checking.growth import growth
 from irwidget.checking.judge import judge
+from irwidget.private_torch import make_fx, pytree
 from irwidget.toolchain import jit
 from irwidget.toolchain.events import Array
 from irwidget.trace import Element, Verdict
@@ -307,6 +309,24 @@ def test_a_remainder_may_lose_a_part_of_a_dividend_that_is_not_much_larger():
         one, ten, many = allowed(lambda x, y, called=function: called(x, y), torch.tensor([0.2, 10.0, 1e6])).tolist()
         assert 0 < one < 1e-6 < ten < 1e-4
         assert many < 1e-6
+
+
+REINTERPRETED = {
+    "half": (lambda x: x.half().view(torch.bfloat16), torch.bfloat16),
+    "integers": (lambda x: (100 * x).int().view(torch.float16) * 1.0, torch.float16),
+    "complex": (lambda x: torch.complex(x, -x).view(torch.float32), torch.float32),
+}
+
+
+@pytest.mark.parametrize("case", REINTERPRETED)
+def test_bytes_are_read_as_those_of_the_dtype_that_the_program_has(case):
+    function, dtype = REINTERPRETED[case]
+    x = torch.arange(1.0, 9).reshape(2, 4)
+    program = make_fx(function)(x)
+    (found,) = pytree.tree_leaves(Wide(program, {}).run(x))
+    wanted = function(x)
+    assert wanted.dtype == dtype
+    assert torch.equal(found.nan_to_num(), wanted.double().nan_to_num())
 
 
 def test_integers_are_compared_exactly():

@@ -5,6 +5,7 @@ from unittest import mock
 
 import pytest
 import torch
+from torch.nn.attention.flex_attention import flex_attention
 
 import irwidget
 from irwidget.errors import UsageError
@@ -117,12 +118,46 @@ def test_gradients_are_judged_outside_of_the_modes_of_the_first_call():
     assert low.check.state == "equal", low.check
 
 
-def test_an_optimizer_changes_what_is_no_input_of_its_graph():
-    weight = torch.ones(3, requires_grad=True)
+def test_an_optimizers_step_is_checked_pass_by_pass():
+    """What it changes is no input of its graph."""
+    weight = torch.arange(1.0, 4.0, requires_grad=True)
     weight.grad = torch.ones(3)
-    low = irwidget.lower(torch.optim.SGD([weight], 0.1).step, to="dynamo_fx", check=True)
-    assert low.check.state == "not checked"
-    assert low.check.reason.endswith("in place, which is no input of the graph: an optimizer does that")
+    wrong = swapping({aten.add.Tensor: aten.sub.Tensor, aten.mul.Tensor: aten.add.Tensor})
+    low = irwidget.lower(torch.optim.SGD([weight], 0.1).step, to="inductor_fx", check="each",
+                         patches={"post_grad_custom_post_pass": wrong})  # fmt: skip
+    assert (low.check.state, low.check.dump) == ("differs", "post_grad_custom_post_pass")
+    assert low.check.reason.startswith("input 'self___param_groups_0__params___0'[0]")
+    assert {low.check.by_dump[i] for i in range(2, low.check.index)} == {"equal"}
+    assert weight.tolist() == [1, 2, 3]
+
+
+BIAS = torch.tensor([0.5, 2.0])
+
+
+def flexible(q, k, v):
+    return flex_attention(q * 3, k, v, score_mod=lambda score, b, h, i, j: score * BIAS[h] + (i - j))
+
+
+def test_flex_attention_is_checked():
+    q, k, v = (torch.randn(1, 2, 8, 16) for _ in range(3))
+    wrong = swapping({aten.mul.Tensor: aten.add.Tensor})
+    low = irwidget.lower(flexible, q, k, v, to="inductor_fx", check="each", patches={"joint_custom_post_pass": wrong})
+    assert (low.check.state, low.check.dump) == ("differs", "joint_custom_post_pass")
+    assert {low.check.by_dump[i] for i in range(2, low.check.index)} == {"equal"}
+
+
+SEEN = torch.zeros(2)
+
+
+def counts(x):
+    SEEN.add_(2 if torch.compiler.is_compiling() else 1)
+    return x + 1
+
+
+def test_what_a_program_leaves_behind_is_compared():
+    low = irwidget.lower(counts, X, to="dynamo_fx", check=True)
+    assert (low.check.state, low.check.dump) == ("differs", "dynamo")
+    assert low.check.reason == "tensor 0 that it leads to is not what eager PyTorch leaves"
 
 
 LOSES = {
@@ -211,6 +246,18 @@ def test_code_for_a_gpu_is_not_checked_and_its_graphs_are():
     assert low.check.reason.startswith(
         "Triton kernels are not executed: --check runs on the CPU; the last dump that was"
     )
+
+
+def rooted_branch(x, w):
+    return torch.cond(x.sum() > 0, lambda x: (x * w).sin(), lambda x: x + torch.ones(16), (x.abs(),))
+
+
+def test_branches_of_graphs_for_a_gpu_are_executed_on_the_cpu():
+    wrong = swapping({aten.abs.default: aten.neg.default})
+    low = irwidget.lower(rooted_branch, X, X, to="inductor_fx", arch="sm_90", check="each",
+                         patches={"post_grad_custom_post_pass": wrong})  # fmt: skip
+    assert (low.check.state, low.check.dump) == ("differs", "post_grad_custom_post_pass")
+    assert {low.check.by_dump.get(i) for i in range(2, low.check.index)} == {"equal"}
 
 
 def test_random_numbers_are_not_checked():

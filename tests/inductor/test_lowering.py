@@ -7,6 +7,7 @@ from itertools import groupby
 
 import pytest
 import torch
+from torch._higher_order_ops import map
 
 import irwidget
 from irwidget import phases
@@ -212,6 +213,23 @@ def test_a_pass_of_the_users_is_shown_and_a_failing_one_named():
     with pytest.raises(irwidget.IRWidgetError, match="this pass is wrong") as caught:
         irwidget.lower(programs.apart, X, to="inductor_python", patches={"post_grad_custom_post_pass": fails})
     assert caught.value.lowering.dumps[-1].name not in ("bytecode", "dynamo")
+
+
+def mapped(x):
+    return map(lambda row: row.sin(), x)
+
+
+def test_of_a_pattern_that_fails_the_node_and_its_line_are_named():
+    """PyTorch's own, of `map` without another input."""
+    with pytest.raises(PassError, match=r"\n  node map_impl: .* = torch\.ops\.higher_order\.map_impl\(") as caught:
+        irwidget.lower(mapped, X, to="inductor_fx")
+    (said,) = caught.value.lowering.failure.diagnostics
+    assert (said.location.file, said.location.line) == (__file__, line(mapped, "return"))
+
+
+def test_a_sparse_gradient_takes_a_gpu():
+    with pytest.raises(PassError, match="takes a GPU: .* on sm_90(?s:.*)Lower it without --arch, for the CPU.*sparse="):
+        irwidget.lower(torch.nn.Embedding(8, 4, sparse=True), torch.tensor([2]), to="inductor_triton", arch="sm_90")
 
 
 def test_what_dynamo_keeps_to_itself_is_a_failure_all_the_same():
