@@ -252,6 +252,12 @@ def parameters(operator: Any) -> dict[str, Any]:
     return {one.name: one.default_value for one in operator._schema.arguments}
 
 
+def returns_view(target: Any) -> bool:
+    """Whether the only result of an operator is a view of an argument, or the argument, by its schema."""
+    returns = target._schema.returns if has_schema(target) else ()
+    return len(returns) == 1 and returns[0].alias_info is not None
+
+
 def has_schema(target: Any) -> bool:
     """Whether what an FX node calls is an operator, and no function."""
     return hasattr(target, "_schema")

@@ -45,7 +45,9 @@ _SAMPLERS = ("upsample_", "_upsample_", "grid_sampler")
 _REMAINDERS = frozenset("fmod remainder".split())
 """Exact by themselves, but often composed: `x - trunc(x / y) * y` loses a part of `x`."""
 _QUOTIENT = 1024.0
-"""From this quotient on, a remainder has to be exact: what is composed loses more and more of `y`."""
+"""Up to this quotient, at the least, a remainder need not be exact: what is composed loses more and more of `y`."""
+_LOST = 1 / 16
+"""The part of `y` from which on that is too much."""
 _REINTERPRETS = frozenset([torch.ops.aten.view.dtype, torch.ops.aten.view_copy.dtype])
 EMPTIES = frozenset("empty new_empty empty_strided new_empty_strided empty_like empty_permuted".split())
 """Operations that return memory which is not written."""
@@ -146,7 +148,7 @@ class Wide(Interpreter):
             args, kwargs = pytree.tree_map(lambda leaf: self._shaken(leaf, eps * more), (_floats(args), dict(kwargs)))
         value = self._compute(n, args, dict(kwargs))
         if self._random is not None and name_of(n) in _REMAINDERS:
-            return self._shaken(value, 2 * eps, _dividend(*args[:2]))
+            return self._shaken(value, 2 * eps, _dividend(args[0], args[1], eps))
         if not noisy:
             return value
         wanted = [dtype_of(meta) for meta in pytree.tree_leaves(n.meta.get("val"))]
@@ -202,10 +204,11 @@ def _of_dtype(node: Node, number: Any) -> Any:
     return float(torch.tensor(number, dtype=torch.result_type(given, number)))
 
 
-def _dividend(x: Any, y: Any) -> torch.Tensor:
+def _dividend(x: Any, y: Any, eps: float) -> torch.Tensor:
     """The size of what is divided; zero where the quotient is large."""
+    most = max(_QUOTIENT, _LOST / (2 * eps)) if eps else 0.0
     x, y = torch.as_tensor(x, dtype=torch.float64).abs(), torch.as_tensor(y, dtype=torch.float64).abs()
-    return torch.where(x < _QUOTIENT * y, x, 0.0)
+    return torch.where(x < most * y, x, 0.0)
 
 
 def call(node: Node, args: Values, kwargs: dict[str, Any]) -> Any:

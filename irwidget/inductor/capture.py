@@ -19,7 +19,7 @@ from irwidget.frontends.cell import Call
 from irwidget.inductor import attributes, printing, private, settings
 from irwidget.inductor.codegen import Codegen
 from irwidget.inductor.data import Break, CapturedCompilation, Phase, Stopped
-from irwidget.inductor.execution import Execution
+from irwidget.inductor.execution import Eager, Execution
 from irwidget.inductor.graphs import Graphs
 from irwidget.inductor.guards import Guards
 from irwidget.inductor.memory import unfused
@@ -33,16 +33,6 @@ from irwidget.trace import Location
 
 if TYPE_CHECKING:
     import torch
-
-
-@dataclass(frozen=True)
-class Eager:
-    """What a program does as it is."""
-
-    returned: tuple[Any, ...]
-    """What it returns, flat."""
-    left: Mapping[str, torch.Tensor]
-    """The tensors that it changes or makes and does not return: inputs, parameters, gradients, optimizers' states."""
 
 
 @dataclass(frozen=True)

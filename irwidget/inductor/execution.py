@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from irwidget.frontends import modes
@@ -17,7 +17,15 @@ from irwidget.trace import Verdict
 if TYPE_CHECKING:
     import torch
 
-    from irwidget.inductor.capture import Eager
+
+@dataclass(frozen=True)
+class Eager:
+    """What a program does as it is."""
+
+    returned: tuple[Any, ...]
+    """What it returns, flat."""
+    left: Mapping[str, torch.Tensor]
+    """The tensors that it changes or makes and does not return: inputs, parameters, gradients, optimizers' states."""
 
 
 class Execution:

@@ -11,7 +11,7 @@ import torch
 from torch.fx import GraphModule, Node
 
 from irwidget.errors import UnsupportedError
-from irwidget.private_torch import storage_id
+from irwidget.private_torch import returns_view, storage_id
 from irwidget.spyre.coordinates import Gather, Index, index_of, ranges_of
 from irwidget.spyre.emitting import LoopBuilder, TensorValue, cast_rule, cropped, node_of, packet, same_view, storage
 from irwidget.spyre.fillorder import fill_in_order
@@ -41,12 +41,6 @@ def lower_graph(
 _FILLED = ("float16", "float32")
 _FILLS = ("full", "ones", "zeros", "scalar_tensor", "full_like", "ones_like", "zeros_like")
 """Ops whose tensor without dims is copied from a constant; elsewhere it is the constant."""
-
-
-def _is_view(node: Node) -> bool:
-    """Whether its only result is a view of its first argument, by the schema of the operator."""
-    schema = getattr(node.target, "_schema", None)
-    return schema is not None and len(schema.returns) == 1 and schema.returns[0].alias_info is not None
 
 
 class _Lowering(LoopBuilder):
@@ -144,7 +138,8 @@ class _Lowering(LoopBuilder):
         if value is not None:
             self.constants[name] = value
         self.bind(node, name)
-        for view in (user for user in node.users if _is_view(user)):  # of another fake tensor of the same values
+        views = [user for user in node.users if returns_view(user.target)]
+        for view in views:  # of another fake tensor of the same values
             self.by_storage.setdefault(storage(view), name)
 
     def _call(self, node: Node) -> None:

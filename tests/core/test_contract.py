@@ -345,6 +345,9 @@ def test_nodes_and_operators_say_what_they_are():
     assert sorted(set(graph.nodes), key=private.position) == list(graph.nodes)
     assert private.has_schema(torch.ops.aten.add.Tensor)
     assert not private.has_schema(len)
+    aten = torch.ops.aten
+    operators = [aten.t.default, aten.relu_.default, aten.add.Tensor, aten.sort.default, len]
+    assert [private.returns_view(one) for one in operators] == [True, True, False, False, False]
     assert private.overload_name(torch.ops.aten.add.Tensor) == "Tensor"
     assert private.has_cpu_kernel("aten::add.Tensor")
     assert not private.has_cpu_kernel("aten::cudnn_convolution")
