@@ -272,13 +272,18 @@ def _bytes(_: dict[str, Any], inputs: Sequence[torch.Tensor]) -> bool:
     return any(value.dtype == torch.int8 for value in inputs)
 
 
-def _widened(target: Any) -> Decomposition:
-    """On integers that torch-mlir does not crash on."""
-    return lambda x, *args, **kwargs: target(x.int(), *args, **kwargs).to(x.dtype)
+def _without_infinity(_: dict[str, Any], inputs: Sequence[torch.Tensor]) -> bool:
+    return inputs[0].dtype in (torch.float8_e4m3fn, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz)
+
+
+def _widened(target: Any, wide: torch.dtype) -> Decomposition:
+    """On integers that torch-mlir does not crash on, or floats that have the infinity at which it begins."""
+    return lambda x, *args, **kwargs: target(x.to(wide), *args, **kwargs).to(x.dtype)
 
 
 for _target in (aten.max.default, aten.min.default, aten.amax.default, aten.amin.default):
-    _decomposes(_target, when=_bytes)(_widened(_target))
+    _decomposes(_target, when=_bytes)(_widened(_target, torch.int32))
+    _decomposes(_target, when=_without_infinity)(_widened(_target, torch.float32))
 
 
 @_decomposes(aten.neg.default, when=_integers)

@@ -23,8 +23,6 @@ _FORMATS = {"f8E4M3FN": (3, 7), "f8E5M2": (2, 15)}
 _CONVERSIONS = ("arith.extf", "arith.truncf")
 _MOVED = ("arith.constant", "arith.select", "arith.bitcast")
 """Do not compute."""
-_EXTREMA = ("arith.maximumf", "arith.minimumf", "arith.maxnumf", "arith.minnumf")
-"""Those of f8E4M3FN stay, and fail: torch-mlir begins at an infinity, which is NaN in this type."""
 
 
 def replace_conversions(module: Any) -> None:
@@ -53,8 +51,6 @@ def _conversions(root: Any) -> list[Any]:
 def _is_narrow(operation: Any) -> bool:
     """Whether it computes with narrow floats, or converts them in a way that there is none for."""
     if not operation.name.startswith(("arith.", "math.")) or operation.name in _MOVED:
-        return False
-    if operation.name in _EXTREMA and str(operation.results[0].type) == "f8E4M3FN":
         return False
     small = any(str(value.type) in _FORMATS for value in (*operation.operands, *operation.results))
     return small or (operation.name == "arith.truncf" and _is_double_to_half(operation))

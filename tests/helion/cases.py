@@ -602,6 +602,7 @@ CASES += [
             lambda a, b: (
                 (a.float() + (b.float() * -a.float()).to(a.dtype).float()).to(a.dtype),
                 a.float() == b.float(),
+                torch.stack([a.float().amax(-1), a.float().amin(-1)]).to(a.dtype),
             ),
             name=f"within_{dtype}".replace("torch.", ""),
             tolerance=0,

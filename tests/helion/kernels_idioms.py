@@ -415,13 +415,16 @@ def to_fp8(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 @helion.kernel()
-def within_fp8(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def within_fp8(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     total = torch.empty_like(a)
     same = torch.empty(a.size(), dtype=torch.bool, device=a.device)
+    ends = torch.empty([2, a.size(0)], dtype=a.dtype, device=a.device)
     for tile in hl.tile(a.size(0)):
         total[tile, :] = a[tile, :] + b[tile, :] * -a[tile, :]
         same[tile, :] = a[tile, :] == b[tile, :]
-    return total, same
+        ends[0, tile] = torch.amax(a[tile, :], -1)
+        ends[1, tile] = torch.amin(a[tile, :], -1)
+    return total, same, ends
 
 
 @helion.kernel()
