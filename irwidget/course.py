@@ -94,7 +94,7 @@ class Course:
         elif self.now:
             of = f" of {self.last.passes}" if self.last and self.last.passes >= self.passes else ""
             since = f"{now - self.now[1]:.0f} s"
-            name = f"{self.now[0]} ended {since} ago" if not self.over else f"{self.now[0]} for {since}"
+            name = f"{self.now[0]} ended {since} ago" if self.over else f"{self.now[0]} for {since}"
             phase = f"{self.step} · pass {self.passes}{of} {name}"
         before = f", last time {self.last.seconds:.1f} s" if self.last else ""
         return " · ".join(filter(None, (self.name, phase, f"{now - self.began:.0f} s{before}")))

@@ -30,8 +30,6 @@ def pytest_addoption(parser):
 
 def pytest_collection_finish():
     """Look for garbage less often: that took a tenth of the time of the tests' own processes."""
-    gc.collect()
-    gc.freeze()
     gc.set_threshold(100_000, 50, 50)
 
 
