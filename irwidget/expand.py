@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from irwidget import llvm_routes
 from irwidget.errors import UsageError
+from irwidget.toolchain import llvm_passes
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Dump, Trace
 
@@ -24,7 +25,7 @@ class LLVMPasses:
         step = own and self.trace.step_of(own)
         if not step or step.tool not in ("opt", "llc"):
             return False
-        return not (step.program or "-print-" in step.arguments)
+        return not (step.program or any(map(llvm_passes.asks, step.arguments.split())))
 
     def open(self, dump: Dump) -> tuple[Dump, ...]:
         """The dumps inside, in order, its own text last. The steps before are not run again.

@@ -52,14 +52,7 @@ def parse(text: str) -> tuple[Step, ...]:
 
 def text(steps: Sequence[Step]) -> str:
     """Steps as one line that `parse` takes."""
-    return " | ".join(command(step) for step in steps)
-
-
-def command(step: Step) -> str:
-    """What a user would type for a step: a textual pipeline is an argument of its tool."""
-    if step.arguments.startswith("builtin.module("):
-        return f"{step.tool} --pass-pipeline={shlex.quote(step.arguments)}"
-    return f"{step.tool} {step.arguments}".strip()
+    return " | ".join(step.command for step in steps)
 
 
 def _unknown(tool: str) -> str:

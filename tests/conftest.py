@@ -28,11 +28,6 @@ def pytest_addoption(parser):
     parser.addoption("--exhaustive", action="store_true", help="whole tables, not only the sample of every run")
 
 
-def pytest_collection_finish():
-    """Look for garbage less often: that took a tenth of the time of the tests' own processes."""
-    gc.set_threshold(100_000, 50, 50)
-
-
 def pytest_collection_modifyitems(config, items):
     if config.getoption("--exhaustive"):
         return

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from irwidget import output, pipelines
+from irwidget import output
 from irwidget.experiments import stock
 from irwidget.experiments.passes import Planned, textual
 from irwidget.toolchain.language import suffix
@@ -76,7 +76,7 @@ def _commands(planned: Sequence[Planned], before: str) -> Iterator[str]:
         passes = list(group)
         tool = passes[0].tool
         if tool not in PROGRAMS:
-            yield f"# {pipelines.command(passes[0])}: no program does this; run.sh does"
+            yield f"# {passes[0].command}: no program does this; run.sh does"
             yield "exit 1"
             return
         after = f"{number}.{_LEAVES.get(tool, 'mlir')}"
@@ -88,7 +88,7 @@ def _commands(planned: Sequence[Planned], before: str) -> Iterator[str]:
             asked = passes[0]
         asked, said = stock.taken(asked)
         yield from (f"# {one}" for one in said)
-        yield f"{pipelines.command(asked)}{' -S' if tool == 'opt' else ''} {before} -o {after}"
+        yield f"{asked.command}{' -S' if tool == 'opt' else ''} {before} -o {after}"
         before = after
 
 

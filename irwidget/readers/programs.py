@@ -43,7 +43,7 @@ def user_tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
         yield from external.user_tool(run, state, step)
         return
     run.diagnostics.extend(said for trace in printed.traces for said in trace.diagnostics)
-    pipeline = external.command_of(step)
+    pipeline = step.command
     last: State | None = None
     for dump in (dump for trace in printed.traces for dump in trace.dumps if dump.step >= 0):
         last = TextState(dump.language, dump.text, dump.content)

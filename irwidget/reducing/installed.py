@@ -9,7 +9,6 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from irwidget import pipelines
 from irwidget.experiments import files, stock
 from irwidget.toolchain import external, feeding, scratch
 from irwidget.trace import Step
@@ -35,7 +34,7 @@ def run(text: str, steps: Sequence[Step], seconds: float) -> Again | None:
             if isinstance(program, str):
                 return None
             name = " ".join(part for part in (step.tool, program.version, f"({program.path})") if part)
-            command = [program.path, *shlex.split(pipelines.command(step))[1:]]
+            command = [program.path, *shlex.split(step.command)[1:]]
             try:
                 done = subprocess.run(
                     command, input=given, capture_output=True, cwd=folder, timeout=seconds, check=False

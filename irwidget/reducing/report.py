@@ -87,7 +87,7 @@ class Reduced:
         """The steps on a file, of the stock tools where these are programs; `words` are ours alone."""
         if any(step.tool not in files.PROGRAMS for step in self.steps):
             return self._ours(file, words)
-        first, *others = [pipelines.command(step) for step in stock.programs(self.steps)] or ["mlir-opt"]
+        first, *others = [step.command for step in stock.programs(self.steps)] or ["mlir-opt"]
         return " | ".join([f"{first} {file}", *others])
 
     def _ours(self, file: str, words: Sequence[str] = ()) -> str:

@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 import torch.fx.traceback as fx_traceback
-import torch.nn.functional as F
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.overrides import TorchFunctionMode
 
@@ -34,6 +33,7 @@ from irwidget.spyre.attention import fuse_attention
 from irwidget.spyre.decompositions import decomposition_table
 from irwidget.spyre.hints import active_hints, fresh_hints
 from irwidget.spyre.hostregions import gather_host_regions
+from irwidget.spyre.instance_norm import COMPOSED
 from irwidget.spyre.notes import custom
 from irwidget.spyre.options import SpyreSwitches
 from irwidget.spyre.spyreops import register
@@ -80,42 +80,8 @@ class _Annotate(TorchFunctionMode):
         hints = active_hints()
         if hints:
             note["hints"] = hints
-        func = {torch.instance_norm: _instance_norm, F.instance_norm: _functional_instance_norm}.get(func, func)
         with fx_traceback.annotate(note):
-            return func(*args, **(kwargs or {}))
-
-
-def _instance_norm(
-    x: torch.Tensor,
-    weight: torch.Tensor | None,
-    bias: torch.Tensor | None,
-    mean: torch.Tensor | None,
-    variance: torch.Tensor | None,
-    training: bool,
-    *rest: Any,
-) -> torch.Tensor:
-    """PyTorch's, as ATen composes it: its schema does not say that it writes the running statistics."""
-    if mean is None or variance is None or not training:
-        return torch.instance_norm(x, weight, bias, mean, variance, training, *rest)
-    batch, channels = x.shape[:2]
-    several = [one if one is None else one.repeat(batch) for one in (weight, bias, mean, variance)]
-    made = torch.batch_norm(x.reshape(1, batch * channels, *x.shape[2:]), *several, training, *rest)  # pyright: ignore
-    for running, one in zip((mean, variance), several[2:], strict=True):
-        running.copy_(one.view(batch, channels).mean(0))  # pyright: ignore[reportOptionalMemberAccess]
-    return made.view(x.shape)
-
-
-def _functional_instance_norm(
-    x: torch.Tensor,
-    running_mean: torch.Tensor | None = None,
-    running_var: torch.Tensor | None = None,
-    weight: torch.Tensor | None = None,
-    bias: torch.Tensor | None = None,
-    use_input_stats: bool = True,
-    momentum: float = 0.1,
-    eps: float = 1e-5,
-) -> torch.Tensor:
-    return _instance_norm(x, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, False)
+            return COMPOSED.get(func, func)(*args, **(kwargs or {}))
 
 
 _replaying: ContextVar[tuple[tuple[str, int], str] | None] = ContextVar("replaying", default=None)

@@ -35,7 +35,6 @@ _PATIENCE = 20
 """Seconds for a program that only says what it knows."""
 
 
-_CHANGED = re.compile(r"--?print-changed(=quiet)?")
 _AFTER = re.compile(r"--?print-after(-all|=.+)")
 
 
@@ -112,12 +111,12 @@ def tool(run: Run, state: State, step: Step, program: FoundProgram) -> Iterator[
         arguments.append("-S")
     if step.tool in llvm_passes.SHOWS:
         asked = arguments
-        arguments = [word for word in asked if not (_CHANGED.fullmatch(word) or _AFTER.fullmatch(word))]
+        arguments = [word for word in asked if not llvm_passes.asks(word)]
         if asked != arguments:
             after = tuple(word for word in asked if _AFTER.fullmatch(word))
             yield from _every_pass(run, state, step, [program.path, *_without_output(arguments)], after)
     command = [program.path, *arguments]
-    yield Pass(_name(step), lambda _: _run(run, state, step, command), step.arguments, pipeline=command_of(step))
+    yield Pass(_name(step), lambda _: _run(run, state, step, command), step.arguments, pipeline=step.command)
 
 
 def _name(step: Step) -> str:
@@ -160,7 +159,7 @@ def user_tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
     run.tools[words[0]] = path
     name = os.path.basename(words[0])
     command = [path, *words[1:]]
-    yield Pass(name, lambda before: own(run, before, step, command), shlex.join(words[1:]), pipeline=command_of(step))
+    yield Pass(name, lambda before: own(run, before, step, command), shlex.join(words[1:]), pipeline=step.command)
 
 
 Take = Callable[[bytes], bytes]
@@ -231,7 +230,7 @@ def _said(run: Run, step: Step, command: list[str], fed: feeding.Fed, text: str,
         if "dense_resource<" in text and run.request.elide and not run.request.keep_constants:
             problem += "\n  It was given the weights elided; --no-elide (elide=False) gives them in full"
         found = (Diagnostic("error", crashes.kept(said)),) if said else ()
-        raise StepFailed(events.Failed("tool", problem, name, step.tool, found, pipeline=command_of(step)))
+        raise StepFailed(events.Failed("tool", problem, name, step.tool, found, pipeline=step.command))
     if said:
         run.diagnostics.append(Diagnostic("remark", f"{name}: {printed.shortened(said)}"))
     return fed.stdout
@@ -353,11 +352,6 @@ def _asked(command: list[str], text: str = "") -> list[str]:
     return [*done.stderr.splitlines(), *done.stdout.splitlines()]
 
 
-def command_of(step: Step) -> str:
-    """The step as a custom pipeline has it, quotes included."""
-    return f"{step.tool} {step.arguments}"
-
-
 def _input(run: Run, state: State) -> str:
     """The text that a program reads; MLIR keeps its locations, so that lines stay linked to the source."""
     if isinstance(state, MlirState):
@@ -444,7 +438,7 @@ def _mlir_passes(run: Run, state: State, step: Step, program: FoundProgram, argu
         states = [_state_of(run, state, step, path.read_bytes()) for path in dumped[:-1]] + [result]
         names = [_pass_name(path) for path in dumped] or [step.tool]
     for name, after in zip(names, states, strict=True):
-        yield Pass(name, lambda _, after=after: after, pipeline=command_of(step), seconds=0.0)
+        yield Pass(name, lambda _, after=after: after, pipeline=step.command, seconds=0.0)
 
 
 def _in_order(tree: Path) -> list[Path]:

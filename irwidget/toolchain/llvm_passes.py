@@ -18,7 +18,7 @@ import codecs
 import itertools
 import re
 import sys
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from irwidget.toolchain import debug_lines, feeding, llvm, llvm_debug, processes
@@ -40,6 +40,10 @@ class Changed:
     """For each line its place in the debug information of the tool's input."""
 
 
+class Stopped(Exception):
+    """The tool failed; the message is its own."""
+
+
 _BANNER = re.compile(r"^(?:[;#] )?\*\*\* IR (.+?) \*\*\*:?$", re.M)
 _AFTER = re.compile(r"Dump After (.+?)(?: \(([\w-]+)\))?(?: on (.+?)(?: \(invalidated\))?)?")
 _SILENT = re.compile(r"Dump At Start|.* (?:omitted because no change|filtered out|ignored)")
@@ -58,6 +62,14 @@ _END = 1 << 16
 """Characters at the end of a log in which LLVM says what stopped it."""
 _JOINED = 4
 """Names of passes that one dump is called by at most."""
+
+_ASKS = re.compile(r"--?print-(?:changed(?:=quiet)?|after(?:-all|=.+))")
+
+
+def asks(argument: str) -> bool:
+    """Whether an argument of `opt` or `llc` has them print passes with the IR after each."""
+    return _ASKS.fullmatch(argument) is not None
+
 
 Named = Mapping[tuple[str, str], Location]
 """Places by function and value: values of two functions may have one name."""
@@ -155,11 +167,11 @@ def _placed(printed: str, named: Named) -> tuple[str, llvm_debug.Lines]:
     return "\n".join(lines) + "\n", tuple(places)
 
 
-def run(tool: str, arguments: str, text: str, *, own: bool) -> Generator[Changed, None, str]:
-    """The passes of `opt` or `llc` that change something, as they do; returns what stopped the tool, if anything did.
+def run(tool: str, arguments: str, text: str, *, own: bool) -> Iterator[Changed]:
+    """The passes of `opt` or `llc` that change something, as they do.
 
     `own` says that the debug information of the text is the user's, who sees it; ours is taken out. Raises
-    llvm.Rejected for a text that LLVM does not read.
+    llvm.Rejected for a text that LLVM does not read, Stopped where the tool does not come to its end.
     """
     text, places = llvm.named(text), dict[tuple[str, str], Location]()
     if tool == "opt" and not own:  # llc prints places by itself
@@ -180,10 +192,9 @@ def run(tool: str, arguments: str, text: str, *, own: bool) -> Generator[Changed
 
     with feeding.log_of(command, text.encode()) as log:
         yield from split(pieces(), None if own else places)
-    if not log.status:
-        return ""
-    said = [line for line in end.splitlines() if "error" in line.lower()]
-    return said[-1].removeprefix("error: ")[:500] if said else f"{tool} ended with status {log.status}"
+    if log.status:
+        said = [line for line in end.splitlines() if "error" in line.lower()]
+        raise Stopped(said[-1].removeprefix("error: ")[:500] if said else f"{tool} ended with status {log.status}")
 
 
 def main(tool: str, arguments: str) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
@@ -62,16 +61,16 @@ def _every_pass(state: State, step: Step, name: str, work: Callable[[str, TextSt
     now = state
     for kernel, before in kernels.items():
         assert isinstance(before, TextState)
-        running = llvm_passes.run(step.tool, step.arguments, before.text, own=not isinstance(before, DebugText))
         try:
-            stopped = yield from _changes(running, before, kernel)
+            for one in llvm_passes.run(step.tool, step.arguments, before.text, own=not isinstance(before, DebugText)):
+                yield _change(one, before, kernel)
         except llvm.Rejected as error:
             where = name if error.parsed else "parse"
             raise StepFailed(
-                events.Failed("pass", str(error), where, step.tool, (error.diagnostic,), _command(step))
+                events.Failed("pass", str(error), where, step.tool, (error.diagnostic,), step.command)
             ) from None
-        if stopped:
-            raise StepFailed(events.Failed("pass", stopped, name, step.tool, pipeline=_command(step)))
+        except llvm_passes.Stopped as error:
+            raise StepFailed(events.Failed("pass", str(error), name, step.tool, pipeline=step.command)) from None
 
         def end(_: State, kernel: str = kernel, before: TextState = before) -> State:
             made = work(kernel, before)
@@ -79,30 +78,13 @@ def _every_pass(state: State, step: Step, name: str, work: Callable[[str, TextSt
             now = now.put(kernel, made) if isinstance(now, Kernels) else made
             return now
 
-        yield Pass(name, end, _shown(step), Scope(kernel), _command(step))
+        yield Pass(name, end, _shown(step), Scope(kernel), step.command)
 
 
-def _changes(
-    running: Generator[llvm_passes.Changed, None, str], before: TextState, kernel: str
-) -> Generator[Pass, None, str]:
-    """A pass for each change to a kernel, as LLVM makes it; returns what stopped LLVM, if anything did."""
-    with contextlib.closing(running):
-        while True:
-            try:
-                one = next(running)
-            except StopIteration as end:
-                return end.value
-            places = one.places if not isinstance(before, DebugText) else llvm_state.places(before, one.places)
-            content = Content(one.text, True, places)
-
-            def show(_: State, one: llvm_passes.Changed = one, content: Content = content) -> State:
-                return TextState(one.language, one.text, content)
-
-            yield Pass(one.name, show, "", replace(one.scope, kernel=kernel), seconds=0.0)
-
-
-def _command(step: Step) -> str:
-    return f"{step.tool} {step.arguments}"
+def _change(one: llvm_passes.Changed, before: TextState, kernel: str) -> Pass:
+    places = llvm_state.places(before, one.places) if isinstance(before, DebugText) else one.places
+    shown = TextState(one.language, one.text, Content(one.text, True, places))
+    return Pass(one.name, lambda _: shown, "", replace(one.scope, kernel=kernel), seconds=0.0)
 
 
 def _refuse_bfloat(text: str, asked: llvm.Settings) -> None:

@@ -321,8 +321,8 @@ class _Execution:
         return f"; the IR has {depth} brackets open at once, perhaps more than a stack holds: nest it less deeply"
 
     def _failed(self, verb: str, detail: str) -> events.Failed:
-        current = self.begun[-1].started if self.begun and self.begun[-1].ended is None else None
-        current = None if current and current.over else current
+        last = self.begun[-1] if self.begun else None
+        current = last.started if last and last.ended is None and not last.started.over else None
         tool = self.steps[self.step].tool if self.steps else ""
         name = current.name if current else ""
         where = f"{tool}: pass {name}" if current else tool or "the lowering"

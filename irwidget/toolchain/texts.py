@@ -100,11 +100,11 @@ class StreamedTexts:
     def _wait_for(self, index: int) -> None:
         watch = Budget(self._left, within=budget.current())
         while self._contents[index] is None:
-            if self._given_up and index == 0 and self._source is not None:
+            if self._given_up:
+                if index or self._source is None:
+                    raise ToolError(self._given_up, tool="worker")
                 self._contents[0] = Content(self._source)
                 return
-            if self._given_up:
-                raise ToolError(self._given_up, tool="worker")
             try:
                 event = next_event(self._stream, watch) if self._stream else None
             except client.WorkerDied as death:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
@@ -44,6 +45,13 @@ class Step:
 
     def __str__(self) -> str:
         return self.name or self.tool
+
+    @property
+    def command(self) -> str:
+        """What a user would type for it: a textual pipeline is an argument of its tool."""
+        if self.arguments.startswith("builtin.module("):
+            return f"{self.tool} --pass-pipeline={shlex.quote(self.arguments)}"
+        return f"{self.tool} {self.arguments}".strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,10 +240,10 @@ class Trace:
         """The number of the dump that the failure shows again from: the last one, or where no pass of a step is to run
         but all of it, the last one before it. -1 where there is none.
         """
-        step = self.step_of(self.failure) if self.failure else None
-        inside = 0
-        if step and self.failure and self.failure.reproducer in ("", f"{step.tool} {step.arguments}"):
-            inside = sum(one.step == self.failure.step for one in self.dumps)
+        failure = self.failure
+        step = self.step_of(failure) if failure else None
+        whole = failure and step and failure.reproducer in ("", step.command)
+        inside = sum(one.step == failure.step for one in self.dumps) if failure and whole else 0
         return len(self.dumps) - 1 - inside
 
     def step_of(self, made: Dump | Failure) -> Step | None:

@@ -464,7 +464,7 @@ def test_passes_of_torch_mlir_are_its_own_programs_to_run(low, tmp_path):
     last = [dump for dump in low.dumps if dump.step == number][-1].text
     assert again.text.partition("{-#")[0] == last.partition("{-#")[0]  # resources are in any order
     flags = Step("mlir-opt", "--cse --refback-munge-memref-copy --canonicalize=top-down=false", "x")
-    assert [str(pipelines.command(step)) for step in stock.programs([flags])] == [
+    assert [str(step.command) for step in stock.programs([flags])] == [
         "mlir-opt --cse", "torch-mlir-opt --refback-munge-memref-copy", "mlir-opt --canonicalize=top-down=false"
     ]  # fmt: skip
     assert stock.programs([*(plain := [Step("mlir-opt", "--cse"), Step("opt", "-O2")])]) == tuple(plain)

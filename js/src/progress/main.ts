@@ -2,11 +2,11 @@
 
 import { Asker } from "../ask";
 import { h, OWN_KEYS } from "../dom";
-import { milliseconds } from "../list";
 import { type Model, Watch } from "../model";
 import { mounted, type View } from "../mount";
 import { asked, INTERRUPT } from "../outside";
 import type { Progress } from "../schema";
+import { clock, doing } from "./doing";
 import style from "./style.css?inline";
 
 /** Milliseconds between two looks at the clock. */
@@ -82,10 +82,7 @@ class ProgressView implements View {
       );
     });
     this.phases.replaceChildren(...drawn);
-    const step = running?.step ? `${running.step} · ` : "";
-    const since = running ? clock(running.seconds + more) : "";
-    const pass = running ? `${running.pass} ${running.over ? `ended ${since} ago` : `for ${since}`}` : "";
-    this.running.textContent = running ? `${step}${pass}` : "";
+    this.running.textContent = running ? doing(running, more) : "";
   }
 
   /** Python is asked first; a kernel that hears nothing while it runs is interrupted as the notebook does it. */
@@ -110,11 +107,6 @@ class ProgressView implements View {
     this.state.close();
     this.asker.close();
   }
-}
-
-/** Seconds as they are read while they pass. */
-function clock(seconds: number): string {
-  return seconds < 0.001 ? "0 s" : seconds < 1 ? milliseconds(seconds) : `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
 }
 
 export const render = mounted(style, "the progress", ({ model }) => new ProgressView(model));
