@@ -19,6 +19,7 @@ import torch
 
 from irwidget import phases
 from irwidget.toolchain import budget, child, forked, processes, scratch
+from tests.processes import descriptors
 
 FRAMES = "".join(
     f"{number}  {file} 0x00007f00000000{number:02} {name} + 12\n"
@@ -82,25 +83,18 @@ def test_a_process_that_leads_nothing_is_ended_alone():
     processes.end(ran.pid)  # there is none any more
 
 
-def links():
-    """What the descriptors of this process are of."""
-    for number in os.listdir("/proc/self/fd"):
-        with contextlib.suppress(OSError):
-            yield os.readlink(f"/proc/self/fd/{number}")
-
-
 def test_what_a_copy_of_this_process_may_do():
-    before = set(links())
+    before = descriptors()
     line = processes.Lifeline()
     line.given()
-    (ours,) = {*links()} - before
+    (ours,) = descriptors() - before
     watched = faulthandler.is_enabled()
 
     def seen():
         return {
             "leads": os.getsid(0) == os.getpid(), "interrupts": signal.getsignal(signal.SIGINT) is signal.SIG_IGN,
             "core": resource.getrlimit(resource.RLIMIT_CORE), "collects": (gc.isenabled(), faulthandler.is_enabled()),
-            "torch": torch.get_num_threads(), "kept": ours in links(), "output": sys.stdout.name,
+            "torch": torch.get_num_threads(), "kept": ours in descriptors(), "output": sys.stdout.name,
             "ours": processes.not_for_copies, "goes": open("/proc/self/oom_score_adj").read(),
         }  # fmt: skip
 
@@ -109,10 +103,10 @@ def test_what_a_copy_of_this_process_may_do():
         "leads": True, "interrupts": True, "core": (0, 0), "collects": (False, False), "torch": 1, "kept": False,
         "ours": set(), "output": os.devnull, "goes": "1000\n",
     }  # fmt: skip
-    assert (faulthandler.is_enabled(), ours in links()) == (watched, True)
+    assert (faulthandler.is_enabled(), ours in descriptors()) == (watched, True)
     line.close()
     line.close()
-    assert ours not in links()
+    assert ours not in descriptors()
 
 
 def test_only_a_copy_itself_says_what_it_is_at():
@@ -222,7 +216,7 @@ while True:
 def test_a_child_has_what_it_is_given_and_leaves_nothing(tmp_path, monkeypatch):
     (tmp_path / "serves_tests.py").write_text(SERVES)
     monkeypatch.syspath_prepend(tmp_path)
-    before = psutil.Process().num_fds()
+    before = descriptors()
     one = child.Child("serves_tests", memory=1 << 35, first=("/no/such", str(tmp_path)))
 
     def ask(code):
@@ -243,7 +237,7 @@ def test_a_child_has_what_it_is_given_and_leaves_nothing(tmp_path, monkeypatch):
     assert (one.alive, one.epitaph) == (False, "exited with status 4: LLVM ERROR: at last")
     assert gone(other), "what it began, too"
     assert not os.path.exists(left)
-    assert psutil.Process().num_fds() == before
+    assert descriptors() <= before
     ended = []
     with monkeypatch.context() as context:
         context.setattr(processes, "end", ended.append)
@@ -265,18 +259,18 @@ def test_a_child_that_cannot_start_leaves_nothing_and_a_copy_has_not_its_end(mon
     kept: list[bool] = []
 
     def popen(*_, pass_fds, **__):
-        theirs = os.readlink(f"/proc/self/fd/{pass_fds[0]}")
-        kept.append(forked.call(lambda: theirs in links()))
+        theirs = {one for one in descriptors() if one[0] == pass_fds[0]}
+        kept.append(bool(forked.call(lambda: theirs & descriptors())))
         raise OSError("no process")
 
-    before = sorted(links())
+    before = descriptors()
     with monkeypatch.context() as context:
         context.setattr(subprocess, "Popen", popen)
         with pytest.raises(OSError, match="no process"):
             child.Child("irwidget.toolchain.worker")
     assert kept == [False]
     gc.collect()
-    assert sorted(links()) == before
+    assert descriptors() <= before
     with pytest.raises(FileNotFoundError, match="^the toolchain is gone from /no/such, /nor/this: "):
         child.Child("irwidget.toolchain.worker", first=("/no/such", "/nor/this"))
 
