@@ -90,7 +90,7 @@ def _called(compilation: LoggedCompilation, otherwise: str, *, several: bool) ->
 
 
 def _place(log: Log, at: int) -> Location:
-    return Location(str(log.path or log.name), log.line(at))
+    return Location(*log.place(at))
 
 
 def _said(log: Log, compilation: LoggedCompilation, told: Told) -> tuple[list[Diagnostic], Failure | None]:

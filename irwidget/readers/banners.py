@@ -38,7 +38,8 @@ def scan(log: Log, start: int, found: Iterable[Found]) -> Iterator[PrintedDump |
     """The dumps of a log from byte `start` on, below the banners that were found there, and what is between them."""
     before: Found | None = None
     for one in found:
-        yield from _region(log, before, start, one.start, last=False)
+        interrupted = isinstance(one.banner, mlir.MLIRBanner) and one.banner.column > 0
+        yield from _region(log, before, start, one.start, last=False, interrupted=interrupted)
         before, start = one, one.stop
     yield from _region(log, before, start, log.size, last=True)
 
@@ -69,8 +70,13 @@ def _banner(line: bytes) -> _Banner | None:
     return llvm.banner(line) if is_llvm else mlir.banner(line)
 
 
-def _region(log: Log, found: Found | None, start: int, stop: int, *, last: bool) -> Iterator[PrintedDump | Said]:
-    """What stands between two banners: the dump of the first, and what was printed after it."""
+def _region(
+    log: Log, found: Found | None, start: int, stop: int, *, last: bool, interrupted: bool = False
+) -> Iterator[PrintedDump | Said]:
+    """What stands between two banners: the dump of the first, and what was printed after it.
+
+    `interrupted` says that the second begins on a line that another had begun.
+    """
     if found is None:
         if stop > start:
             yield Said(start, stop)
@@ -80,12 +86,14 @@ def _region(log: Log, found: Found | None, start: int, stop: int, *, last: bool)
     if isinstance(banner, llvm.LLVMBanner) and banner.has_text and mlir.begins(data):
         banner = mlir.unmarked(banner.when.title(), banner.name)
     if isinstance(banner, mlir.MLIRBanner):
-        yield from _mlir(banner, data, start, stop, last=last)
+        yield from _mlir(banner, data, start, stop, last=last, interrupted=interrupted)
     else:
         yield from _llvm(banner, data, start, stop, last=last)
 
 
-def _mlir(banner: mlir.MLIRBanner, data: bytes, start: int, stop: int, *, last: bool) -> Iterator[PrintedDump | Said]:
+def _mlir(
+    banner: mlir.MLIRBanner, data: bytes, start: int, stop: int, *, last: bool, interrupted: bool
+) -> Iterator[PrintedDump | Said]:
     body = mlir.body(data)
     if body.start:
         yield Said(start, start + body.start)
@@ -95,7 +103,8 @@ def _mlir(banner: mlir.MLIRBanner, data: bytes, start: int, stop: int, *, last: 
         when = "inside"
     scope = shared_scope(anchor=banner.anchor) if whole else shared_scope(function=body.symbol or body.operation)
     end = stop if len(data) < stop - start else start + _trimmed(data, body.stop)
-    yield PrintedDump(banner.name, start + body.start, end, when, "mlir", scope, banner.options, cut=body.cut and last)
+    cut = body.cut and (last or interrupted)
+    yield PrintedDump(banner.name, start + body.start, end, when, "mlir", scope, banner.options, cut=cut)
     yield from _rest(data, start, end, stop, last=last)
 
 

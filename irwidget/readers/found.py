@@ -48,3 +48,5 @@ class Said:
 
     start: int
     stop: int
+    group: str = ""
+    """The lowering that it belongs to, where the log says so; empty: that of the dump before it."""

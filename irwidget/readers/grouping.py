@@ -157,11 +157,12 @@ class Groups:
 
     def _hear(self, said: Said) -> None:
         """Add what stands between dumps, to what stands right before it where there is some."""
-        if not self.all:
+        if not self.all and not said.group:
             joined = bool(self._early) and self._early[-1].stop == said.start
             self._early[-1:] = [Said(self._early[-1].start, said.stop)] if joined else [*self._early[-1:], said]
             return
-        found, count = self.all[-1].said, len(self.all[-1].pieces)
+        group = self._called(said.group) if said.group else self.all[-1]
+        found, count = group.said, len(group.pieces)
         if found and found[-1][0] == count and found[-1][1].stop == said.start:
             found[-1] = count, Said(found[-1][1].start, said.stop)
         else:
@@ -169,11 +170,15 @@ class Groups:
 
     def _group(self, piece: Piece) -> LoggedCompilation:
         if piece.printed.group:
-            if piece.printed.group not in self._named:
-                self._named[piece.printed.group] = self._new()
-            return self._named[piece.printed.group]
+            return self._called(piece.printed.group)
         current = self.all[-1] if self.all else None
         return self._new() if current is None or _begins(current, piece) else current
+
+    def _called(self, name: str) -> LoggedCompilation:
+        """The compilation that the log calls so."""
+        if name not in self._named:
+            self._named[name] = self._new()
+        return self._named[name]
 
     def _new(self) -> LoggedCompilation:
         made = LoggedCompilation(said=[(0, one) for one in self._early])

@@ -91,6 +91,10 @@ class Log:
             self._lines.append(self._lines[-1] + self.read(begin, begin + _BLOCK).count(b"\n"))
         return 1 + self._lines[block] + self.read(block * _BLOCK, at).count(b"\n")
 
+    def place(self, at: int) -> tuple[str, int]:
+        """The file that byte `at` is in, or what messages call it, and the line there, from 1."""
+        return str(self.path or self.name), self.line(at)
+
     def has(self, what: bytes) -> bool:
         """Whether these bytes occur anywhere on a line."""
         return any(what in data for _, data in self.windows())
@@ -129,6 +133,12 @@ class Joined(Log):
             at += 1
         return b"".join(parts)
 
+    def place(self, at: int) -> tuple[str, int]:
+        """The file that byte `at` is in, and the line there, from 1."""
+        number = max(bisect.bisect_right(self._starts, at) - 1, 0)
+        begin = self._starts[number]
+        return str(self._paths[number]), 1 + self.read(begin, at).count(b"\n")
+
     def _part(self, path: Path, start: int, stop: int) -> bytes:
         try:
             with open(path, "rb") as file:
@@ -139,6 +149,24 @@ class Joined(Log):
         if len(data) != stop - start:
             raise ToolError(f"{path} has become shorter since it was opened: open it again", tool="")
         return data
+
+
+class Part(Log):
+    """The bytes of a log from `start` up to `stop`, as a log."""
+
+    def __init__(self, log: Log, start: int, stop: int) -> None:
+        self.name, self.path = log.name, log.path
+        self._last, self._lines = (0, b""), [0]
+        self._log, self._start = log, start
+        self.size = stop - start
+
+    def refresh(self) -> bool:
+        """A part does not grow: False."""
+        return False
+
+    def read(self, start: int, stop: int) -> bytes:
+        """The bytes from `start` up to `stop`, counted from where the part begins. Raises as the log does."""
+        return self._log.read(self._start + start, self._start + min(stop, self.size))
 
 
 def of_bytes(data: bytes, name: str, most: int = MOST) -> Log:

@@ -12,6 +12,7 @@ _OLD_BANNER = re.compile(rb"// \*\*\* IR Dump (Before|After) (.*?) \*\*\*")
 _INSIDE = re.compile(rb"// -----// (.*?) internal IR Dump (After|Before): (.*)")
 _FAILED = re.compile(r" Failed(?=$|:| \([\w.-]*\)$)")
 _NEW_NAME = re.compile(r"(?P<kind>.+?): (?P<name>[\w.-]+)(?:\{(?P<options>.*)\})?", re.S)
+_UNNAMED = re.compile(r".+: unknown<(?P<kind>.+)>", re.S)
 _OLD_NAME = re.compile(r"(?P<kind>.*?) ?\((?P<name>[\w.-]*)\)")
 
 
@@ -63,9 +64,11 @@ def named(text: str) -> tuple[str, str]:
     """Name and options of a pass, as pipelines have them: `Canonicalizer (canonicalize)` or `CanonicalizerPass:
     canonicalize{max-iterations=10}`; its class where it has no such name.
     """
-    if found := _NEW_NAME.fullmatch(text):
+    if found := _UNNAMED.fullmatch(text):
+        text = found["kind"]
+    elif found := _NEW_NAME.fullmatch(text):
         return found["name"], " ".join((found["options"] or "").split())
-    if found := _OLD_NAME.fullmatch(text):
+    elif found := _OLD_NAME.fullmatch(text):
         return found["name"] or found["kind"].rpartition("::")[2] or text, ""
     return text.rpartition("::")[2] or text, ""
 
@@ -76,6 +79,7 @@ _PRELUDE = re.compile(rb"(?:[ \t\r]*(?://[^\n]*)?\n|%b\n)*" % _ALIAS)
 _PRELUDE_LINE = re.compile(rb"%b\n" % _ALIAS)
 _OPERATION = re.compile(rb'^(?:%[^=\n]{1,200} = )?"?([A-Za-z_][\w$]*(?:\.[\w$]+)*)"?(?=[ (<{\r\n]|$)(?![ ]*:)', re.M)
 _EPILOGUE = re.compile(rb"(?:[ \t\r]*\n|%b(?:\n|$))*(?:\{-#.*?#-\}[ \t\r]*(?:\n|$))?" % _ALIAS, re.S)
+_BLANK = re.compile(rb"\n[ \t\r]*\n")
 _LINES = 40
 """Lines of others that may stand between a banner and its dump."""
 
@@ -114,6 +118,8 @@ def body(data: bytes) -> Body:
         end, ended = _closed(data, end)
     trail = _EPILOGUE.match(data, min(end + 1, len(data)))
     stop = trail.end() if trail and ended else len(data)
+    if _OPERATION.match(data, stop):  # the module that the tool leaves: aliases right above it are its own
+        stop = max((found.end() for found in _BLANK.finditer(data, end, stop)), default=stop)
     return Body(start, stop, not ended, first[1].decode(), symbol_of(line))
 
 

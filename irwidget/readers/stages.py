@@ -51,13 +51,13 @@ def stages(compilation: LoggedCompilation) -> Told:
         when = piece.printed.when
         scope = _scope(piece)
         key = (_family(piece), _bare(scope))
-        if when == "before" and key[0] not in after:
+        if key[0] not in after and (when == "before" or (when == "output" and pending)):
             _before_only(told, piece, pending)
         elif when == "before":
             told.running = piece.printed.name
             if last.get(key, (b"", 0))[0] != piece.digest and (not told.stages or key in last):
                 called = f"before {piece.printed.name}" if told.stages else "input"
-                told.stages.append(LoggedStage(called, piece, scope, -1))
+                told.stages.append(LoggedStage(called + _cut(piece), piece, scope, -1))
         elif when == "same":
             told.running = ""
             _unchanged(told, piece, key, last)
@@ -67,8 +67,7 @@ def stages(compilation: LoggedCompilation) -> Told:
             told.running = ""
             told.failed = piece if when == "failed" else told.failed
             step = -1 if when == "start" else 0
-            cut = " (cut off)" if piece.printed.cut else ""
-            told.stages.append(LoggedStage(piece.printed.name + cut, piece, scope, step, piece.printed.options))
+            told.stages.append(LoggedStage(piece.printed.name + _cut(piece), piece, scope, step, piece.printed.options))
         told.numbers.append(len(told.stages) - 1)
         if piece.digest and told.stages:
             last[key] = piece.digest, len(told.stages) - 1
@@ -80,6 +79,11 @@ def stages(compilation: LoggedCompilation) -> Told:
         said = f"The log has the IR before passes only: what {names} made of it, the last, is not in it"
         told.remarks.append(Diagnostic("remark", said))
     return told
+
+
+def _cut(piece: Piece) -> str:
+    """What is said beside the name of a dump whose text is not all there."""
+    return " (cut off)" if piece.printed.cut else ""
 
 
 def _scope(piece: Piece) -> Scope:
@@ -102,26 +106,26 @@ def _before_only(told: Told, piece: Piece, pending: dict[Scope, Piece]) -> None:
 
     The first of a loop is what a pass on its function left, and that of a function what one on the module did.
     """
-    scope = _bare(_scope(piece))
+    scope, cut = _bare(_scope(piece)), _cut(piece)
     if not pending:
-        told.stages.append(
-            LoggedStage("input" if not told.stages else f"before {piece.printed.name}", piece, _scope(piece), -1)
-        )
+        called = "input" if not told.stages else f"before {piece.printed.name}"
+        told.stages.append(LoggedStage(called + cut, piece, _scope(piece), -1))
     elif scope == WHOLE:
         first = next(iter(pending.values()))
         ran = first.printed.scope if len(pending) == 1 else WHOLE
         options = first.printed.options if len(pending) == 1 else ""
-        name = joined(one.printed.name for one in pending.values())
+        name = joined(one.printed.name for one in pending.values()) + cut
         told.stages.append(LoggedStage(name, piece, ran if ran.whole else WHOLE, 0, options))
         pending.clear()
     elif scope in pending:
         ran = pending.pop(scope)
-        told.stages.append(LoggedStage(ran.printed.name, piece, _scope(piece), 0, ran.printed.options))
+        told.stages.append(LoggedStage(ran.printed.name + cut, piece, _scope(piece), 0, ran.printed.options))
     elif (around := next((one for _, one in _around(("", scope)) if one in pending), None)) is not None:
-        told.stages.append(LoggedStage(pending[around].printed.name, piece, _scope(piece)))
+        told.stages.append(LoggedStage(pending[around].printed.name + cut, piece, _scope(piece)))
     else:
-        told.stages.append(LoggedStage(f"before {piece.printed.name}", piece, _scope(piece), -1))
-    pending[scope] = piece
+        told.stages.append(LoggedStage(f"before {piece.printed.name}{cut}", piece, _scope(piece), -1))
+    if piece.printed.when == "before":
+        pending[scope] = piece
 
 
 def _unchanged(

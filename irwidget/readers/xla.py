@@ -1,48 +1,214 @@
-"""Reader of the folder that XLA dumps: `XLA_FLAGS="--xla_dump_to=DIR --xla_dump_hlo_pass_re=.*"`."""
+"""Readers of what XLA dumps, `XLA_FLAGS="--xla_dump_to=DIR --xla_dump_hlo_pass_re=.*"`: a folder, or files in one log.
+
+HLO is a lowering for each module. With `--xla_dump_emitter_re=.*` there is one for each kernel, too: the passes that
+made LLVM's dialect of it, and its LLVM IR.
+"""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
-from irwidget.readers.folders import FolderReader
-from irwidget.readers.found import PrintedDump
-from irwidget.trace import Scope
+from irwidget.readers import banners, mlir
+from irwidget.readers.assembling import assembled
+from irwidget.readers.base import Reader, ReaderInput
+from irwidget.readers.folders import files, has, natural
+from irwidget.readers.found import PrintedDump, Said
+from irwidget.readers.log import Joined, Log, Part
+from irwidget.toolchain.llvm_passes import joined
+from irwidget.trace import Diagnostic, Trace, shared_scope
 
-_LANGUAGES = {"txt": "hlo", "ll": "llvm", "ptx": "ptx", "mlir": "mlir", "hlo": "hlo"}
+_FILE = re.compile(
+    r"(?:.*/)?(?:(?:(?P<stamp>\d+)\.)?(?P<module>module_\d+\.[^/]+?)(?:"
+    r"\.(?P<number>\d{4,})\.(?P<pipeline>[^/]+?)\.after_(?P<after>[^/]+?)(?:\.before_[^/]+?)?\.(?:txt|hlo)"
+    r"|\.(?P<start>before_optimizations)\.(?:txt|hlo)"
+    r"|\.(?:[\w.]+_)?(?P<end>after_optimizations)\.(?:txt|hlo)"
+    r"|\.(?P<passed>[^/]+?)\.mlir-passes\.log"
+    r"|\.(?P<lowered>[^/]+?)-post-lowering\.mlir"
+    r"|(?:\.(?P<kernel>[^/]+?))?\.(?P<back>ir-no-opt|ir-with-opt)\.ll"
+    r"|(?:\.(?P<code>[^/]+?))?\.(?P<ptx>ptx))"
+    r"|(?P<of>[^/.]+)\.(?P<triton>[^/]+)\.triton-passes\.log)"
+)
+_KINDS = ("start", "number", "end", "triton", "passed", "lowered", "back", "ptx")
+"""What files are, in the order in which XLA makes them; a kernel's are together."""
+_EDGE = re.compile(rb"^\*\*\* (Begin|End) (\S[^\n]*?) \*\*\*\r?\n?", re.M)
+_BEGIN = re.compile(rb"^\*\*\* Begin (?:\d+\.)?module_\d+\.", re.M)
 
 
-class XLADump(FolderReader):
+@dataclass(frozen=True, slots=True)
+class _Dumped:
+    """A file that XLA dumped."""
+
+    name: re.Match[str]
+    start: int
+    stop: int
+    module: str
+    """What the lowering is called."""
+    cut: bool = False
+
+    @property
+    def kind(self) -> str:
+        return next(kind for kind in _KINDS if self.name[kind])
+
+    @property
+    def kernel(self) -> str:
+        return next(filter(None, self.name.group("triton", "passed", "lowered", "kernel", "code")), "")
+
+    @property
+    def order(self) -> object:
+        rank = min(_KINDS.index(self.kind), _KINDS.index("triton"))
+        number = int(self.name["number"] or 0)
+        return (
+            natural(self.module),
+            rank,
+            number,
+            natural(self.kernel),
+            _KINDS.index(self.kind),
+            self.name["back"] or "",
+        )
+
+    def printed(self, group: str) -> PrintedDump:
+        """The dump that it is, of all but the logs of passes."""
+        name, at = self.name, (self.start, self.stop)
+        of_kernel = shared_scope(kernel=self.kernel)
+        match self.kind:
+            case "start":
+                return PrintedDump("input", *at, "start", "hlo", group=group, cut=self.cut)
+            case "number":
+                return PrintedDump(name["after"], *at, "after", "hlo", group=group, cut=self.cut, step=name["pipeline"])
+            case "end":
+                return PrintedDump("after optimizations", *at, "after", "hlo", group=group, cut=self.cut)
+            case "lowered":
+                return PrintedDump("output", *at, "output", "mlir", group=group, cut=self.cut, step="emitter")
+            case "back":
+                step = "back end"
+                return PrintedDump(name["back"], *at, "after", "llvm", of_kernel, group=group, cut=self.cut, step=step)
+            case _:
+                return PrintedDump("ptx", *at, "after", "ptx", of_kernel, group=group, cut=self.cut)
+
+
+@dataclass(slots=True)
+class _Dumps:
+    """What is in the files, in order."""
+
+    log: Log
+    files: Sequence[_Dumped]
+    strange: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict[str, Counter[str]](Counter))
+    """Dumps of other kernels in the log of a kernel's passes, by lowering and kernel."""
+
+    def __iter__(self) -> Iterator[PrintedDump | Said]:
+        own = {(one.module, one.kernel) for one in self.files if one.name["passed"] or one.name["triton"]}
+        kernels = {kernel for _, kernel in own}
+        for one in self.files:
+            group = f"{one.module} {one.kernel}" if (one.module, one.kernel) in own else one.module
+            if one.name["passed"] or one.name["triton"]:
+                yield from self._passes(one, group, kernels - {one.kernel})
+            elif one.kind != "lowered" or group != one.module:
+                yield one.printed(group)
+
+    def _passes(self, dumped: _Dumped, group: str, others: Collection[str]) -> Iterator[PrintedDump | Said]:
+        """The passes of a kernel. XLA emits kernels side by side, and may print several into one file."""
+        log, at = Part(self.log, dumped.start, dumped.stop), dumped.start
+        for one in banners.scan(log, 0, banners.found(log)):
+            if isinstance(one, Said):
+                yield Said(at + one.start, at + one.stop, group)
+            elif (of := mlir.body(log.read(one.start, one.stop)).symbol) in others:
+                self.strange[group][of] += 1
+            else:
+                place = {"start": at + one.start, "stop": at + one.stop}
+                yield replace(
+                    one, **place, group=group, step="emitter", cut=one.cut or (dumped.cut and one.stop == log.size)
+                )
+
+    def traces(self, name: str) -> list[Trace]:
+        """The lowerings, with what to know of them."""
+        return [self._told(one) for one in assembled(self.log, self, name, "xla")]
+
+    def _told(self, trace: Trace) -> Trace:
+        others = self.strange.get(trace.name)
+        if not others:
+            return trace
+        said = (
+            f"XLA has printed {others.total()} dumps of other kernels, {joined(others)}, into this one's log: they are "
+            "left out. It emits kernels side by side; a dump that another one interrupts is cut off there"
+        )
+        return replace(trace, diagnostics=(*trace.diagnostics, Diagnostic("remark", said)))
+
+
+class XLADump(Reader):
     """HLO after each pass that changed something, then what the back end made of it."""
 
     name = "xla"
     summary = "the folder of --xla_dump_to (JAX, OpenXLA)"
-    tool = "xla"
-    file = re.compile(
-        r"(?:.*/)?(?P<module>module_\d+\.[^/]+?)\."
-        r"(?:(?P<number>\d{4,})\.(?P<pipeline>[^/]+?)\.after_(?P<after>[^/]+?)(?:\.before_(?P<next>[^/]+?))?\.(?:txt|hlo)"
-        r"|(?P<start>before_optimizations)\.(?:txt|hlo)"
-        r"|(?:[\w.]+_)?(?P<end>after_optimizations)\.(?:txt|hlo)"
-        r"|(?:(?P<kernel>[^/]+?)\.)?(?P<back>ir-no-opt|ir-with-opt)\.ll"
-        r"|(?:(?P<code>[^/]+?)\.)?ptx)"
-    )
 
-    def order(self, found: re.Match[str]) -> object:
-        rank = 0 if found["start"] else 1 if found["number"] else 2 if found["end"] else 3 if found["back"] else 4
-        return found["module"], rank, int(found["number"] or 0), found["kernel"] or "", found["back"] or ""
+    def recognises(self, given: ReaderInput) -> bool:
+        folder = given.folder
+        return has(folder, lambda path: _FILE.fullmatch(path.relative_to(folder or path).as_posix()) is not None)
 
-    def printed(self, found: re.Match[str], path: Path, start: int, stop: int) -> PrintedDump:
-        group = found["module"].split("/")[-1]
-        language = _LANGUAGES[path.suffix[1:]]
-        if found["start"]:
-            return PrintedDump("input", start, stop, "start", language, group=group)
-        if found["number"]:
-            return PrintedDump(found["after"], start, stop, "after", language, group=group, step=found["pipeline"])
-        name = found["back"] or ("after optimizations" if found["end"] else "ptx")
-        scope = Scope(kernel=found["kernel"] or "")
-        return PrintedDump(
-            name, start, stop, "after", language, scope, group=group, step="back end" if found["back"] else ""
+    def read(self, given: ReaderInput) -> Sequence[Trace]:
+        if given.folder is None:
+            return []
+        found = [
+            (match, path)
+            for path in files(given.folder)
+            if (match := _FILE.fullmatch(path.relative_to(given.folder).as_posix())) and path.stat().st_size
+        ]
+        stamps = defaultdict[str, set[str]](set)
+        for match, _ in found:
+            stamps[match["module"] or ""] |= {match["stamp"]} if match["stamp"] else set()
+
+        def dumped(match: re.Match[str], start: int, stop: int) -> _Dumped:
+            module = match["module"] or match["of"]
+            several = match["stamp"] and len(stamps[module]) > 1  # of several processes
+            return _Dumped(match, start, stop, f"{match['stamp']}.{module}" if several else module)
+
+        found.sort(key=lambda one: dumped(one[0], 0, 0).order)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        log = Joined([path for _, path in found], given.name, given.folder)
+        return _Dumps(log, [dumped(match, *at) for (match, _), at in zip(found, log.spans, strict=True)]).traces(
+            given.name
         )
 
 
-READERS = (XLADump(),)
+class XLALog(Reader):
+    """The same files in one log, each between two lines with its name, in the order in which XLA made them."""
+
+    name = "xla-log"
+    summary = "what XLA prints: --xla_dump_to=-"
+
+    def recognises(self, given: ReaderInput) -> bool:
+        return given.log is not None and _BEGIN.search(given.log.head) is not None
+
+    def read(self, given: ReaderInput) -> Sequence[Trace]:
+        if given.log is None:
+            return []
+        found = sorted(_printed(given.log), key=lambda one: one.order)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        return _Dumps(given.log, found).traces(given.name)
+
+
+def _printed(log: Log) -> Iterator[_Dumped]:
+    """The files in a log. A module that begins once more is another process's."""
+    runs = Counter[str]()
+    begun: tuple[bytes, int] | None = None
+
+    def dumped(name: bytes, start: int, stop: int, *, cut: bool = False) -> Iterator[_Dumped]:
+        match = _FILE.fullmatch(name.decode(errors="replace").replace(" ", "_"))
+        if match is None or stop <= start:
+            return
+        module = match["module"] or match["of"]
+        runs[module] += bool(match["start"])
+        yield _Dumped(match, start, stop, f"{module}, run {runs[module]}" if runs[module] > 1 else module, cut)
+
+    for offset, data in log.windows():
+        for edge in _EDGE.finditer(data):
+            if begun is None:
+                begun = (edge[2], offset + edge.end()) if edge[1] == b"Begin" else None
+            elif edge[1] == b"End" and edge[2] == begun[0]:
+                yield from dumped(*begun, offset + edge.start() - 1)
+                begun = None
+    if begun is not None:
+        yield from dumped(*begun, log.size, cut=True)
+
+
+READERS = (XLADump(), XLALog())

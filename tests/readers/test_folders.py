@@ -6,43 +6,14 @@ import os
 import shutil
 import subprocess
 import tarfile
-import zipfile
 from pathlib import Path
 
 import pytest
 
 import irwidget
-from irwidget.trace import Location, predecessors
+from irwidget.trace import predecessors
 
 DATA = Path(__file__).parent / "data"
-
-
-def test_xla(tmp_path):
-    zipfile.ZipFile(DATA / "xla.zip").extractall(tmp_path)
-    found = irwidget.open(tmp_path)
-    (low,) = found
-    assert (found.format, low.name) == ("xla", "module_0006.jit_f")
-    names = [dump.name for dump in low.dumps]
-    assert names[0] == "input"
-    assert names[-3:] == ["after optimizations", "ir-no-opt", "ir-with-opt"]
-    fused = names.index("fusion")
-    assert low.trace.step_of(low.dumps[fused]).name == "HLO_passes_after_layout_assignment"
-    assert [dump.language for dump in low.dumps[-3:]] == ["hlo", "llvm", "llvm"]
-    text = (tmp_path / "module_0006.jit_f.before_optimizations.txt").read_text()
-    assert low.dumps[0].text == text
-    line = next(i for i, one in enumerate(text.split("\n")) if "%dot_general" in one)
-    where = low.dumps[0].locations[line]
-    assert (where.file, where.line, where.column) == ("/home/me/j.py", 2, 29)
-    assert where.caller == Location("/home/me/j.py", 3, 6)
-
-
-def test_older_hlo_names_its_lines_itself():
-    (low,) = irwidget.open(
-        "HloModule m\n\nENTRY e {\n"
-        '  ROOT x = f32[] add(a, b), metadata={op_name="f" source_file="f.py" source_line=7}\n}\n'
-    )
-    assert low.dumps[0].language == "hlo"
-    assert low.dumps[0].locations[3] == Location("f.py", 7)
 
 
 def test_gcc(tmp_path):

@@ -76,12 +76,12 @@ define i32 @k(i32 %x) {
 NAMED = re.sub(r"^(\d+):", r"v\1:", re.sub(r"%(\d+)", r"%v\1", UNROLLED), flags=re.M).replace("{\n", "{\nv2:\n", 1)
 
 
-def said(tool: str, text: str, *flags: str) -> str:
-    """What a tool of LLVM prints on stderr; its output is thrown away."""
+def said(tool: str, text: str, *flags: str, output: str = "/dev/null") -> str:
+    """What a tool of LLVM prints on stderr; its output is thrown away, unless it is `/dev/stderr`, too."""
     program = shutil.which(f"{tool}-22") or f"/usr/lib/llvm-22/bin/{tool}"
     if not Path(program).exists():
         pytest.skip(f"needs {tool} of LLVM 22")
-    ran = subprocess.run([program, *flags, "-o", "/dev/null"], input=text, capture_output=True, text=True, check=False)
+    ran = subprocess.run([program, *flags, "-o", output], input=text, capture_output=True, text=True, check=False)
     return ran.stderr
 
 
@@ -170,6 +170,10 @@ def test_before_all_is_shifted_to_what_each_pass_made():
     assert before.dumps[0].step == -1
     assert [(dump.name, dump.text) for dump in before.dumps[1:]] == [(d.name, d.text) for d in after.dumps[:-1]]
     assert any("before passes only" in one.message and "symbol-dce" in one.message for one in before.diagnostics)
+    flags = (BEFORE_AFTER[0], "--mlir-print-ir-module-scope", f"--pass-pipeline={flat}", "--mlir-disable-threading")
+    (left,) = irwidget.open(said("mlir-opt", MODULE, *flags, output="/dev/stderr"))
+    assert [(dump.name, dump.text) for dump in left.dumps[1:]] == [(d.name, d.text) for d in after.dumps]
+    assert not left.diagnostics
 
 
 BEFORE_AFTER = ("--mlir-print-ir-before-all", "--mlir-print-ir-after-all")
