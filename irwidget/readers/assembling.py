@@ -16,6 +16,11 @@ from irwidget.trace import ContentCache, Diagnostic, Dump, Failure, Location, St
 
 _MOST_SAID = 1000
 """Diagnostics of one compilation at most."""
+_TORN = (
+    "{} dumps are cut off where another begins on their line: several threads or processes have printed at once. "
+    "What stands in these texts may not be theirs, and a dump may be compared with another module's: have one print "
+    "at a time (rustc -C codegen-units=1, make -j1)"
+)
 _TAIL = 1 << 16
 """Bytes of what was printed last that are read for a crash."""
 
@@ -24,8 +29,12 @@ def assembled(log: Log, found: Iterable[PrintedDump | Said], name: str, tool: st
     """The compilations of a log as traces; `tool` is what printed it, where that is known."""
     groups = Groups(log)
     groups.take(found)
-    called = [_called(one, name, several=len(groups.all) > 1) for one in groups.all]
-    made = (_trace(log, one, called[i], tool, last=i == len(groups.all) - 1) for i, one in enumerate(groups.all))
+    compilations = [one for one in groups.all if one.pieces]
+    torn = [sum(piece.printed.cut and piece.printed.stop < log.size for piece in one.pieces) for one in compilations]
+    made: list[Trace | None] = []
+    for one, own in zip(compilations, torn, strict=True):
+        called = _called(one, name, several=len(compilations) > 1)
+        made.append(_trace(log, one, called, tool, own if one.pieces[0].printed.group else sum(torn)))
     return [trace for trace in made if trace is not None]
 
 
@@ -33,7 +42,8 @@ def _size(stage: LoggedStage) -> int:
     return stage.piece.printed.stop - stage.piece.printed.start
 
 
-def _trace(log: Log, compilation: LoggedCompilation, name: str, tool: str, *, last: bool) -> Trace | None:
+def _trace(log: Log, compilation: LoggedCompilation, name: str, tool: str, torn: int) -> Trace | None:
+    """One compilation as a trace; `torn` dumps are cut off by others, of this one where the log says whose they are."""
     told = stages(compilation)
     if not told.stages:
         return None
@@ -58,7 +68,9 @@ def _trace(log: Log, compilation: LoggedCompilation, name: str, tool: str, *, la
         for index, plan in enumerate(plans.texts)
     )
     said, failure = _said(log, compilation, told)
-    if last and (cut := compilation.pieces[-1].printed).cut:
+    if torn:
+        said.append(Diagnostic("warning", _TORN.format(torn)))
+    if (cut := compilation.pieces[-1].printed).cut and cut.stop == log.size:
         ends = f"The log ends in the middle of the IR {cut.when} {cut.name}: the text is what is there"
         said.append(Diagnostic("warning", ends, _place(log, max(log.size - 1, 0))))
     return Trace(

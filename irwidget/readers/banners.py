@@ -16,6 +16,8 @@ from irwidget.readers.log import Log
 from irwidget.trace import WHOLE, shared_scope
 
 NEEDLE = b" IR "
+_MARKS = (b"; *** IR", b"# *** IR")
+"""What LLVM's banners begin with, where another has printed on the line already."""
 _LONGEST = 1 << 16
 """Bytes of a line that may be a banner."""
 _LARGEST = 1 << 26
@@ -32,22 +34,23 @@ class Found:
     """Of the line, or of where on it the banner begins."""
     stop: int
     banner: _Banner
+    interrupts: bool = False
+    """Whether it begins on a line that another had begun."""
 
 
 def scan(log: Log, start: int, found: Iterable[Found]) -> Iterator[PrintedDump | Said]:
     """The dumps of a log from byte `start` on, below the banners that were found there, and what is between them."""
     before: Found | None = None
     for one in found:
-        interrupted = isinstance(one.banner, mlir.MLIRBanner) and one.banner.column > 0
-        yield from _region(log, before, start, one.start, last=False, interrupted=interrupted)
+        yield from _region(log, before, start, one.start, last=False, interrupted=one.interrupts)
         before, start = one, one.stop
     yield from _region(log, before, start, log.size, last=True)
 
 
 def found(log: Log, start: int = 0) -> Iterator[Found]:
     """The banners of a log, with their places."""
-    fresh = True
-    """Whether the window begins with a line."""
+    fresh, marked = True, False
+    """Whether the window begins with a line; whether LLVM's banners are known to begin their lines in this log."""
     for offset, data in log.windows(start):
         at = 0
         while (hit := data.find(NEEDLE, at)) >= 0:
@@ -57,9 +60,15 @@ def found(log: Log, start: int = 0) -> Iterator[Found]:
             begin = data.rfind(b"\n", at, hit) + 1 or at
             end = data.find(b"\n", hit)
             at = end = len(data) if end < 0 else end
-            if end - begin <= _LONGEST and (begin or fresh) and (banner := _banner(data[begin:end])):
+            if end - begin > _LONGEST or not (begin or fresh):
+                continue
+            column = max(data.find(mark, begin, end) for mark in _MARKS) - begin if marked else 0
+            if column > 0 and (banner := llvm.banner(data[begin + column : end].rstrip(b"\r"))):
+                yield Found(offset + begin + column, offset + min(end + 1, len(data)), banner, True)
+            elif banner := _banner(data[begin:end]):
                 column = banner.column if isinstance(banner, mlir.MLIRBanner) else 0
-                yield Found(offset + begin + column, offset + min(end + 1, len(data)), banner)
+                marked = marked or isinstance(banner, llvm.LLVMBanner)
+                yield Found(offset + begin + column, offset + min(end + 1, len(data)), banner, column > 0)
         fresh = data.endswith(b"\n")
 
 
@@ -88,7 +97,7 @@ def _region(
     if isinstance(banner, mlir.MLIRBanner):
         yield from _mlir(banner, data, start, stop, last=last, interrupted=interrupted)
     else:
-        yield from _llvm(banner, data, start, stop, last=last)
+        yield from _llvm(banner, data, start, stop, last=last, interrupted=interrupted)
 
 
 def _mlir(
@@ -108,7 +117,9 @@ def _mlir(
     yield from _rest(data, start, end, stop, last=last)
 
 
-def _llvm(banner: llvm.LLVMBanner, data: bytes, start: int, stop: int, *, last: bool) -> Iterator[PrintedDump | Said]:
+def _llvm(
+    banner: llvm.LLVMBanner, data: bytes, start: int, stop: int, *, last: bool, interrupted: bool
+) -> Iterator[PrintedDump | Said]:
     if not banner.has_text:
         options = banner.reason if banner.reason != "omitted because no change" else ""
         yield PrintedDump(banner.name, start, start, "same", "mir" if banner.machine else "llvm", banner.scope, options)
@@ -136,7 +147,9 @@ def _llvm(banner: llvm.LLVMBanner, data: bytes, start: int, stop: int, *, last: 
         scope = shared_scope(anchor=str(scope.function))  # -print-module-scope
     elif banner.told and scope.loop and llvm.module_id(data[:length]):
         scope = shared_scope(anchor=str(scope))
-    yield PrintedDump(banner.name, start, end, banner.when, "mir" if machine else "llvm", scope, cut=cut and last)
+    yield PrintedDump(
+        banner.name, start, end, banner.when, "mir" if machine else "llvm", scope, cut=cut and (last or interrupted)
+    )
     yield from _rest(data, start, end, stop, last=last)
 
 

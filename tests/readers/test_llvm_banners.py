@@ -118,3 +118,29 @@ def test_a_loop_of_machine_ir_is_in_no_function_of_llvms():
     (low,) = irwidget.open("".join(f"# *** IR Dump After {one} ***\n#   br label %o\n" for one in ran))
     shown = [(dump.language, str(dump.scope)) for dump in low.dumps]
     assert shown == [("mir", "module"), ("mir", "%l in function f"), ("mir", "f")]
+
+
+BANNER = "; *** IR Dump After {} on {} ***\n"
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_what_threads_print_at_once_is_cut_off_and_said_of_all_of_the_log(at):
+    """A banner that begins on another's line is one; what stands below it may be the other's."""
+    head, rest = FOLDED.split("ret i32 5")
+    first = BANNER.format("A", "[module]")
+    log = (
+        f"{first}; ModuleID = 'x'\n{BODY}\n{first}; ModuleID = 'y'\n{OTHER}\n"
+        f"{BANNER.format('B', 'g')}{head}ret {BANNER.format('C', 'g')}{OTHER}i32 5{rest}"
+    )  # fmt: skip
+    found = irwidget.open(log)
+    assert [[one.name for one in low.dumps] for low in found] == [["A"], ["A", "B (cut off)", "C"]]
+    assert found[1].dumps[1].text == f"{head}ret"
+    (said,) = (one.message for one in found[at].diagnostics if one.severity == "warning")
+    assert said.startswith("1 dumps are cut off where another begins on their line: several threads or processes")
+
+
+def test_what_another_prints_before_a_banner_is_not_part_of_the_dump_above():
+    log = f"{BANNER.format('A', 'f')}{BODY}progress: 50 %{BANNER.format('B', 'f')}{FOLDED}"
+    (low,) = irwidget.open(log)
+    assert [(one.name, one.text) for one in low.dumps] == [("A", BODY), ("B", FOLDED)]
+    assert [one.message for one in low.diagnostics] == ["progress: 50 %"]

@@ -127,6 +127,7 @@ def test_kernels_that_xla_emits_side_by_side_are_kept_apart(tmp_path):
         + before("p", "b") + module("b", '"x.one"()') + rest + before("r", "a") + module("a", '"x.three"()')
     )  # fmt: skip
     second.write_text(before("q", "b") + module("b", '"x.two"()'))
+    (tmp_path / "module_0001.jit_f.c.mlir-passes.log").write_text("there is none\n")
     one, other = irwidget.open(tmp_path)
     assert [(dump.name, "x.three" in dump.text, "@b" in dump.text) for dump in one.dumps] == [
         ("input", False, False), ("p (cut off)", False, False), ("q", True, False),
