@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -37,6 +38,8 @@ class Told:
     running: str = ""
     """The pass that had begun, of a log that has the text before it and ends there."""
     remarks: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    unseen: Counter[str] = field(default_factory=Counter[str])
+    """What is said of passes whose text the log lacks, and how often."""
     changes: set[int] = field(default_factory=set[int])
     """The stages before which something changed that the log has no text of."""
 
@@ -73,6 +76,8 @@ def stages(compilation: LoggedCompilation) -> Told:
             last[key] = piece.digest, len(told.stages) - 1
             if scope.whole:  # what was known of its functions is older than it
                 last = {one: known for one, known in last.items() if one[0] != key[0] or one == key}
+    for said, times in told.unseen.items():
+        told.remarks.append(Diagnostic("remark", said if times == 1 else f"{said} ({times} times)"))
     if pending:
         names = joined(one.printed.name for one in pending.values())
         told.running = names
@@ -136,8 +141,8 @@ def _unchanged(
         if piece.printed.options == AS_DIFFERENCE:
             told.changes.add(len(told.stages))
         if piece.printed.options in ("deleted what it ran on", "invalidated", NO_TEXT):
-            said = f"{piece.printed.name} on {piece.printed.scope}: {piece.printed.options}; the log has no text of it"
-            told.remarks.append(Diagnostic("remark", said))
+            on = "" if piece.printed.scope.whole else f" on {piece.printed.scope}"
+            told.unseen[f"{piece.printed.name}{on}: {piece.printed.options}; the log has no text of it"] += 1
             told.changes.add(len(told.stages))
         return
     known = last.get(key) or next((last[one] for one in _around(key) if one in last), None)

@@ -318,7 +318,11 @@ def test_a_region_is_of_the_function_printed_before_and_a_pass_without_a_text_is
         of = [(dump.name, str(dump.scope)) for dump in low.dumps]
         assert of == [("a", "f"), ("r", "%<unnamed block> in function f"), ("b", "f")][: len(of)]
         assert len(of) == 1 + text.count("define")
-        assert any("nothing on module: its name printed alone" in one.message for one in low.diagnostics)
+        assert "nothing: its name printed alone; the log has no text of it" in [one.message for one in low.diagnostics]
+    (often,) = irwidget.open(log + empty)
+    assert [one.message for one in often.diagnostics if "alone" in one.message] == [
+        "nothing: its name printed alone; the log has no text of it (2 times)"
+    ]
     (alone,) = irwidget.open(f"*** IR Dump After A (a) ***\n{function}*** IR Dump After R (r) ***\n  ret i32 %z\n")
     assert [str(dump.scope) for dump in alone.dumps] == ["f", "%<unnamed block>"]
 

@@ -133,4 +133,7 @@ def test_kernels_that_xla_emits_side_by_side_are_kept_apart(tmp_path):
         ("input", False, False), ("p (cut off)", False, False), ("q", True, False),
     ]  # fmt: skip
     assert [dump.name for dump in other.dumps] == ["input"]
+    assert [[line.severity for line in low.diagnostics] for low in (one, other)] == [
+        ["remark", "warning", "remark", "remark"], ["remark"],
+    ]  # fmt: skip
     assert "XLA has printed 1 dumps of other kernels, b, into this one's log" in one.diagnostics[-1].message
