@@ -113,13 +113,25 @@ class LoweringInterrupted(KeyboardInterrupt):
 
 _NAMED = 100
 """Words that an error names, at most."""
+_MEANT = 3
+"""Words that may be meant, at most."""
 
 
-def near(word: str, known: Iterable[str]) -> str:
-    """Suggest known words for a mistyped one, the nearest first, as the end of an error message."""
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.split(r"[^a-z\d]+", text.lower()))
+
+
+def near(word: str, known: Iterable[str], told: Mapping[str, str] | None = None) -> str:
+    """Suggest known words for a mistyped one, the nearest first, as the end of an error message.
+
+    `told` says what known words stand for; one that has the word in its name or there comes before all that are alike.
+    """
     import difflib
 
     known = list(known)
+    named = [one for one in known if told is not None and word.lower() in _words(f"{one} {told.get(one, '')}")]
+    if named:
+        return f"Did you mean {' or '.join(named[:_MEANT])}?"
     close = difflib.get_close_matches(word, known, n=len(known) or 1, cutoff=0.5)
 
     def far(one: str) -> tuple[float, int, int]:
@@ -129,6 +141,6 @@ def near(word: str, known: Iterable[str]) -> str:
 
     close.sort(key=far)
     if close:
-        return f"Did you mean {' or '.join(close[:3])}?"
+        return f"Did you mean {' or '.join(close[:_MEANT])}?"
     more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
     return f"Known: {', '.join(known[:_NAMED])}{more}." if known else "There are none."

@@ -64,7 +64,7 @@ TARGETS = (
             ("llvm_mlir", "mlir", "LLVM dialect"),
             ("llvm_ir", "llvm", "LLVM IR"),
             ("nvptx", "ptx", "PTX for NVIDIA GPUs"),
-            ("amdgpu", "amdgcn", "assembly for AMD GPUs"),
+            ("amdgpu", "amdgcn", "assembly (AMDGCN) for AMD GPUs"),
             ("spirv", "spirv", "SPIR-V"),
             ("sass", "sass", "machine code of NVIDIA GPUs, of real kernels"),
         )

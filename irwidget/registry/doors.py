@@ -104,7 +104,8 @@ class Door(Generic[_Kind]):
         """The object of that name. Raises UsageError, which calls it `what`, with the near matches."""
         found = self.get(name)
         if found is None:
-            raise UsageError(f"Unknown {what} {name!r}. {near(name, self.all())}")
+            told = {known: str(getattr(one, "summary", "")) for known, one in self.all().items()}
+            raise UsageError(f"Unknown {what} {name!r}. {near(name, told, told)}")
         return found
 
     def owner(self, name: str) -> str:

@@ -265,3 +265,22 @@ def test_a_front_end_and_a_view_that_fail_cost_only_themselves(mlp):
 def test_an_object_is_nobodys_while_a_module_is_being_imported(name, monkeypatch):
     monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
     assert base.of_kind(object()) is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"),
+    [
+        ("ptx", "nvptx or triton_nvptx or inductor_ptx"),
+        ("TTIR", "triton_ir"),
+        ("llir", "triton_llvm_ir"),
+        ("amdgcn", "amdgpu or triton_amdgpu or inductor_amdgcn"),
+        ("linalg", "linalg_on_tensors_mlir"),
+        ("tosa_mlr", "tosa_mlir"),
+    ],
+)
+def test_an_ir_type_is_found_by_what_others_call_it(wrong, meant):
+    with pytest.raises(UsageError) as raised:
+        registry.targets.find(wrong, "IR type")
+    said = str(raised.value).removeprefix(f"Unknown IR type {wrong!r}. Did you mean ")
+    assert said.startswith(meant)
+    assert said == f"{meant}?" or wrong == "tosa_mlr"

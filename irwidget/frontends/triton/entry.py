@@ -41,10 +41,10 @@ TARGETS = tuple(
     for name, language, summary in (
         ("triton_ir", "mlir", "Triton's TTIR"),
         ("triton_gpu_ir", "mlir", "Triton's TTGIR, with layouts"),
-        ("triton_llvm_ir", "llvm", "LLVM IR of a Triton kernel"),
+        ("triton_llvm_ir", "llvm", "LLVM IR (LLIR) of a Triton kernel"),
         ("triton_nvptx", "ptx", "PTX of a Triton kernel"),
-        ("triton_amdgpu", "amdgcn", "AMD assembly of a Triton kernel; the .hsaco is an attachment"),
-        ("triton_sass", "sass", "SASS of a Triton kernel"),
+        ("triton_amdgpu", "amdgcn", "AMD assembly (AMDGCN) of a Triton kernel; the .hsaco is an attachment"),
+        ("triton_sass", "sass", "SASS of a Triton kernel; the .cubin is an attachment"),
     )
 )
 
