@@ -73,7 +73,10 @@ def compared(
     if len(failed) > 1:
         first_of(failed, {name: low for name, (made, _) in zip(names, sides, strict=True) for low in made.values()})
     if left and right:
-        return {f"{candidates[0].name} and {second.name}": compare(*left.values(), *right.values())}, [*problems, *more]
+        (low,), (beside,) = left.values(), right.values()
+        if (low.name, low.target) == (beside.name, beside.target):
+            beside.trace = replace(beside.trace, name=f"{beside.name} ({parsed.versus})")
+        return {f"{candidates[0].name} and {second.name}": compare(low, beside)}, [*problems, *more]
     return left or right, [*problems, *more]
 
 

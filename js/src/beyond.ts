@@ -54,14 +54,20 @@ export class Beyond {
     const { trace, stage, line } = this.view.reader;
     const left = this.view.store.get("left");
     const beside = trace.stages[stage] && besideOf(trace, stage);
-    return { lowering: trace.name, pass: stage, left: left === beside ? -1 : left, line: line + 1 };
+    const alone = this.view.traces.every((one) => one === trace || one.name !== trace.name);
+    return {
+      lowering: alone ? trace.name : trace.title,
+      pass: stage,
+      left: left === beside ? -1 : left,
+      line: line + 1,
+    };
   }
 
   /** To a place that a link names; whether it is one of this view's lowerings. */
   private go(place: LinkedPlace | null): boolean {
     if (!place) return false;
     const { traces, store, compare } = this.view;
-    const trace = place.lowering ? traces.findIndex(({ name }) => name === place.lowering) : 0;
+    const trace = place.lowering ? traces.findIndex(({ name, title }) => [name, title].includes(place.lowering)) : 0;
     const found = traces[trace];
     if (!found?.stages[place.pass]) return false;
     const left = place.left < 0 ? besideOf(found, place.pass) : Math.min(place.left, found.stages.length - 1);

@@ -43,6 +43,8 @@ export interface Attachment {
 export interface Trace extends Omit<ViewedTrace, "stages"> {
   readonly name: string;
   readonly target: string;
+  /** What it is called where there are others: no two of a view have one title. */
+  readonly title: string;
   readonly stages: readonly Stage[];
   readonly attachments: readonly Attachment[];
 }
@@ -80,8 +82,15 @@ export function besideOf({ stages }: Trace, index: number): number {
   return before < 0 ? index : before;
 }
 
-export function nameOf({ name, target }: Trace): string {
-  return `${name || "input"} → ${target}`;
+/** The titles of lowerings that are shown together: those that would be the same are numbered from the second on. */
+export function titled(traces: readonly Pick<Trace, "name" | "target">[]): string[] {
+  const seen = new Map<string, number>();
+  return traces.map(({ name, target }) => {
+    const title = `${name || "input"} → ${target}`;
+    const times = (seen.get(title) ?? 0) + 1;
+    seen.set(title, times);
+    return times > 1 ? `${title} (${times})` : title;
+  });
 }
 
 /** The stage of another lowering that a stage belongs beside: the pass of the same name, or the one that comes nearest. */

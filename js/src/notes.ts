@@ -1,7 +1,7 @@
 /** What the reader has written on lines: kept with the view, in the notebook and in pages. */
 
 import type { Analysis } from "./analysis";
-import { type Dumps, nameOf, type Trace } from "./dumps";
+import type { Dumps, Trace } from "./dumps";
 import { h, OWN_KEYS, plural } from "./dom";
 import type { Store } from "./model";
 import { asked, KEEP, RECALL, SAVE } from "./outside";
@@ -35,7 +35,7 @@ export class Notes {
   on(analysis: Analysis, { trace, stage, line }: NotedLine): string {
     const { all } = this;
     if (all.length === 0) return "";
-    const [lowering, { label, lines }] = [nameOf(trace), trace.stages[stage]!];
+    const [lowering, { label, lines }] = [trace.title, trace.stages[stage]!];
     return all
       .filter((one) => one.line === line + 1 && one.pass === label && one.lowering === lowering)
       .filter((one) => one.text === analysis.text(lines[line]!))
@@ -46,7 +46,7 @@ export class Notes {
   /** Write on a line, or, with no words, take away what is written there. */
   write(analysis: Analysis, { trace, stage, line }: NotedLine, words: string): void {
     const { label, lines } = trace.stages[stage]!;
-    const place = { lowering: nameOf(trace), pass: label, line: line + 1 };
+    const place = { lowering: trace.title, pass: label, line: line + 1 };
     const others = this.all.filter((one) => !same(one, place));
     const text = analysis.text(lines[line]!);
     this.set(words.trim() ? [...others, { ...place, text, note: words.trim() }] : others);
@@ -96,7 +96,7 @@ export class Notes {
   }
 
   private item(dumps: Dumps, analysis: Analysis, one: Note, shut: () => void): HTMLElement {
-    const trace = dumps.traces.find((trace) => nameOf(trace) === one.lowering);
+    const trace = dumps.traces.find(({ title }) => title === one.lowering);
     const stage = trace?.stages.findIndex(({ label }) => label === one.pass) ?? -1;
     const there = trace && stage >= 0 ? trace.stages[stage]! : null;
     const place = trace && there && { trace, stage, line: one.line - 1 };

@@ -5,7 +5,7 @@ import { factsOf } from "./columns";
 import { gunzip } from "./gzip";
 import type { Shape } from "./shape";
 import type { ViewedTrace } from "./schema";
-import type { Attachment, Dumps, Place, Source, Stage, Trace } from "./dumps";
+import { type Attachment, type Dumps, type Place, type Source, type Stage, titled, type Trace } from "./dumps";
 
 const MAGIC = [0x89, 0x49, 0x52, 0x54, 0x0d, 0x0a, 0x1a, 0x0a];
 const VERSION = 3;
@@ -221,6 +221,7 @@ export class Unpacker {
   }
 
   private dumps(): Dumps {
+    const titles = titled(this.traces);
     const traces = this.traces.map((trace, t): Trace => {
       const [texts, view] = [this.texts[t]!, this.views[t]!];
       const stages = trace.dumps.map(({ name, language, options, seconds }, i): Stage => {
@@ -242,7 +243,7 @@ export class Unpacker {
         };
       });
       const { name, target } = trace;
-      return { ...view, name, target, stages, attachments: [...this.attachments[t]!] };
+      return { ...view, name, target, title: titles[t]!, stages, attachments: [...this.attachments[t]!] };
     });
     const { table, blanked, shapes, shapeOf, sources, places } = this;
     return { table, blanked, shapes, shapeOf, traces, sources, places };

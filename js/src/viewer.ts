@@ -7,7 +7,7 @@ import { Choice } from "./choice";
 import { Breath } from "./codec";
 import { Compare, type Spot } from "./compare";
 import { Copies } from "./copies";
-import { type Dumps, nameOf, type Stage, type Trace } from "./dumps";
+import type { Dumps, Stage, Trace } from "./dumps";
 import { Asker } from "./ask";
 import { Dialogs } from "./dialogs";
 import { h, OWN_KEYS } from "./dom";
@@ -279,7 +279,11 @@ export class Viewer implements View {
     const { store } = this;
     this.drawHead();
     this.experiments.draw();
-    this.toolbar.traces(this.analysis.dumps.traces.map(nameOf), store.get("trace"), store.get("against"));
+    this.toolbar.traces(
+      this.traces.map(({ title }) => title),
+      store.get("trace"),
+      store.get("against"),
+    );
     const names = new Set(
       [...this.analysis.segments(this.left), ...this.analysis.segments(this.right)].map(({ name }) => name),
     );
@@ -330,7 +334,7 @@ export class Viewer implements View {
     this.titles.dataset["mode"] = mode;
     this.titles.dataset["layout"] = this.room.name;
     this.toolbar.last.hidden = !(this.asker && this.model.get("last") && this.analysis.dumps.traces.length === 1);
-    const of = this.apart ? [nameOf(this.choice.leftTrace), nameOf(this.trace)] : ["", ""];
+    const of = this.apart ? [this.choice.leftTrace.title, this.trace.title] : ["", ""];
     this.titles.replaceChildren(
       ...(mode === "alone" || mode === "absent" ? [] : [title("left", left, this.left, of[0]!)]),
       title("right", right, this.right, of[1]!, ...this.buttons()),

@@ -56,6 +56,7 @@ export function lowering(...texts: readonly (readonly string[])[]): Dumps {
   const trace = {
     name: "t",
     target: "x",
+    title: "t → x",
     stages,
     verdict: null,
     failure: null,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Analysis } from "../src/analysis";
 import { Unpacker } from "../src/unpack";
-import type { Dumps } from "../src/dumps";
+import { type Dumps, titled } from "../src/dumps";
 import packed from "./packed.json";
 
 /** What Python packed: see tests/views/test_packing.py. */
@@ -23,6 +23,12 @@ function texts({ traces, table }: Dumps): (string[] | null)[][] {
 function head(): Uint8Array<ArrayBuffer> {
   return data.slice(0, 16 + new DataView(data.buffer).getUint32(12, true));
 }
+
+it("gives each lowering of a view a title of its own", () => {
+  const traces = ["k", "", "k", "k", ""].map((name, i) => ({ name, target: i === 3 ? "ptx" : "mlir" }));
+  const titles = ["k → mlir", "input → mlir", "k → mlir (2)", "k → ptx", "input → mlir (2)"];
+  expect(titled(traces)).toEqual(titles);
+});
 
 describe("Unpacker", () => {
   it("reads every line that Python packed", async () => {

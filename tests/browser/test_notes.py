@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+from playwright.sync_api import expect
+
 from irwidget import views
 from tests.browser.labserver import SHOW, eventually
 from tests.views.lowerings import lower
@@ -78,3 +80,30 @@ def test_a_page_is_saved_with_its_notes(tab, tmp_path):
     assert "<b>why</b> </script> twice?" in view.locator("dialog li").inner_text()
     view.locator("dialog li button").first.click()
     assert view.locator(".cm-activeLine").last.inner_text().strip() == text
+
+
+def test_lowerings_of_one_name_are_told_apart(tab, tmp_path):
+    """Two launches of a kernel, the logs of two commits: by their titles, in links and by notes."""
+    path = tmp_path / "page.html"
+    path.write_text(views.page([lower(), lower()]))
+    tab.goto(path.as_uri())
+    view = tab.locator(".irw[data-timeline]")
+    view.wait_for(timeout=90_000)
+    lowering = view.get_by_label("Lowering", exact=True)
+    titles = ["model → llvm_mlir", "model → llvm_mlir (2)"]
+    assert lowering.locator("option").all_inner_texts() == titles
+    lowering.select_option(titles[1])
+    write(view, 3, "of the second")
+    view.get_by_role("button", name="Copy link").click()
+    status = view.locator("text=/#lowering=/").inner_text()
+    lowering.select_option(titles[0])
+    expect(view.locator(".irw-note .cm-gutterElement:visible", has_text="✎")).to_have_count(0)
+    view.get_by_role("button", name="Notes (1)").click()
+    view.locator("dialog li button").first.click()
+    assert lowering.evaluate("one => one.selectedOptions[0].label") == titles[1]
+
+    tab.goto("about:blank")
+    tab.goto(path.as_uri() + status[status.index("#") :])
+    opened = tab.locator(".irw[data-timeline]").get_by_label("Lowering", exact=True)
+    opened.wait_for(timeout=90_000)
+    assert opened.evaluate("one => one.selectedOptions[0].label") == titles[1]

@@ -49,7 +49,9 @@ def test_other_options(shell, capsys):
     assert found.left.text.count("arith.addi") == 1
     assert found.right.text.count("arith.addi") == 2
     assert found.ends_the_same is False
-    assert found.summary in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert found.summary in said
+    assert "IR (raw_ir) and IR (--pipeline 'mlir-opt --canonicalize') (raw_ir): " in said  # which is which
 
 
 def test_another_model_with_the_same_inputs(shell, capsys):

@@ -19,6 +19,10 @@ class Part:
             yield from sorted(root.glob(glob))
 
 
+_READERS = (
+    *("assembling", "banners", "composing", "ending", "grouping", "knowing", "llvm", "log", "loops", "mlir"),
+    *("planning", "prefixes", "putting", "stages", "xla"),
+)
 _LLVM = ("llvm", "llvm_debug", "llvm_state", "debug_lines", "triples")
 PARTS: Mapping[str, Part] = {
     "trace": Part(("irwidget/trace/*.py",), ("tests/core/test_trace.py", "tests/core/test_renaming.py", "tests/views")),
@@ -52,6 +56,12 @@ PARTS: Mapping[str, Part] = {
     "inductor": Part(
         tuple(f"irwidget/inductor/{name}.py" for name in ("guards", "report", "onward", "cells")),
         ("tests/inductor/test_answers.py", "tests/inductor/test_cells.py", "tests/inductor/test_why.py"),
+    ),
+    "readers": Part(
+        tuple(f"irwidget/readers/{name}.py" for name in _READERS),
+        tuple(
+            f"tests/readers/test_{name}.py" for name in ("llvm_banners", "open", "xla", "loops", "prefixes", "printed")
+        ),
     ),
     "spyre": Part(
         tuple(f"irwidget/spyre/{name}.py" for name in ("division", "scratchpad", "superdsc", "layout", "tiling")),
