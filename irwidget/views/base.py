@@ -30,8 +30,8 @@ class Shown(DOMWidget):
     """A widget with fallbacks, which are seen where no widget can be; closed, it leaves nothing behind."""
 
     def fallbacks(self) -> tuple[str, str]:
-        """What is seen as HTML, and as text."""
-        raise NotImplementedError
+        """What is seen as HTML, and as text. Every view has them."""
+        raise TypeError(f"{type(self).__name__} has no fallbacks")  # IPython is silent about a NotImplementedError
 
     def saved(self) -> list[dict[str, Any]]:
         """What a notebook keeps: for each view the `bundle` that draws it, its `state`, and `data` as bytes.

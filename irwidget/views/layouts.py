@@ -83,7 +83,8 @@ class LayoutsView(base.BundledView):
             raise UsageError(f"There is no line {proposal.value}: this dump has {count}, counted from 1.")
         return int(proposal.value)
 
-    def twins(self) -> tuple[str, str]:
+    def fallbacks(self) -> tuple[str, str]:
+        """The drawings of the first layouts as HTML, and their list as text."""
         return html(self.found), text(self.found)
 
     def saved(self) -> list[dict[str, Any]]:

@@ -27,6 +27,18 @@ def owner(row, column, kind):
     return [f"warp {one['warp']}, lane {one['lane']}, register {one['register']}" for one in found]
 
 
+def test_it_is_drawn_in_a_notebook(open_notebook):
+    opened = open_notebook(
+        f"import irwidget; TEXT = {TEXT!r}",
+        "irwidget.lower(TEXT, to='raw_ir', pipeline='triton-opt --cse').layouts(0)",
+    )
+    opened.run_all()
+    view = opened.page.locator(".jp-OutputArea-output .irw-l")
+    view.locator("canvas").first.wait_for(timeout=90_000)
+    view.locator(".irw-l-has", has_text="convert_layout").click()
+    assert "by shared memory" in view.locator(".irw-l-title").inner_text()
+
+
 def test_a_line_draws_its_tensor_and_an_element_names_its_owners(chromium, tmp_path):
     low = irwidget.lower(TEXT, to="raw_ir", pipeline="triton-opt --cse")
     low.layouts(0).to_html(tmp_path / "layouts.html")

@@ -1,5 +1,6 @@
 """Layouts of tensors: every element's owners beside Triton's own printer, conversions beside Triton's own counts."""
 
+import html
 import itertools
 import re
 
@@ -9,13 +10,14 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as ttgl
 
 import irwidget
-from irwidget import layouts
+from irwidget import display, layouts
 from irwidget.errors import UnsupportedError, UsageError
 from irwidget.frontends import triton as frontend
 from irwidget.layouts import code, text, types
 from irwidget.layouts.placement import layouts as all_of
 from irwidget.result import Lowering
 from irwidget.toolchain import forked, triton_layouts, triton_private
+from irwidget.views.base import SAVED
 from tests.sampling import sampled
 from tests.triton import kernels
 
@@ -374,8 +376,15 @@ def test_a_dump_without_layouts_says_where_there_are_some(low):
         plain.layouts()
 
 
-def test_the_text_twin_names_owners(low):
+def test_the_text_twin_names_owners(low, monkeypatch):
     layout = layouts.layout(tensor((2, 4), BLOCKED.format("1, 2", "16, 2", "4, 1", "1, 0")))
     first = text.drawn(layout).splitlines()[1]
     assert first.split() == ["0:0:0|1:0:0|..", "0:0:1|1:0:1|..", "0:1:0|1:1:0|..", "0:1:1|1:1:1|.."]
-    assert "#ttg.nvidia_mma" in repr(low.layouts())
+    found = low.layouts()
+    assert "#ttg.nvidia_mma" in repr(found)
+    monkeypatch.setattr(display, "cell_id", lambda *_: "a")
+    shown, _ = found._repr_mimebundle_()
+    assert shown["text/plain"] == repr(found)
+    assert text.drawn(next(iter(found.by_type.values()))) in html.unescape(shown["text/html"])
+    assert shown[SAVED]["views"][0]["bundle"] == "layouts"
+    assert "application/vnd.jupyter.widget-view+json" in shown

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import re
 import threading
 from html.parser import HTMLParser
@@ -14,7 +16,7 @@ from irwidget import views
 from irwidget.errors import ToolError
 from irwidget.trace import Content, ContentCache, Dump, Failure, Scope, Step, Trace, dump
 from irwidget.views import fallbacks
-from irwidget.views.base import Omitted
+from irwidget.views.base import BundledView, Omitted, Shown
 from irwidget.views.diff import by_line
 from irwidget.views.markup import WIDTH
 from tests.late import late_dump
@@ -194,3 +196,17 @@ def test_a_function_is_compared_with_itself_in_the_module_and_then_with_its_last
     assert [line.split()[-2:] for line in lines[3:6]] == [["-2", "+1"], ["-1", "+1"], ["-1", "+1"]]
     assert lines[7:9] == ["--- 1 p (2)", "+++ 3 p (4)"]
     assert lines[-3:] == ["-  ret", "+  unreachable", " }"]
+
+
+def test_every_view_has_fallbacks():
+    """What none has is shown as text alone, without a word: IPython takes an error of that kind for a no."""
+    names = [f"irwidget.views.{one.name}" for one in pkgutil.iter_modules(views.__path__)]
+    for name in (*names, "irwidget.sweeps.view", "irwidget.editor.widget"):
+        importlib.import_module(name)
+    kinds = [Shown]
+    for one in kinds:
+        kinds += one.__subclasses__()
+    ours = {one for one in kinds if one.__module__.startswith("irwidget.") and one not in (Shown, BundledView)}
+    assert {one.__name__ for one in ours} >= set("LayoutsView ScheduleView SpyreView KernelLinks SweepMap".split())
+    for one in ours:
+        assert one.fallbacks is not Shown.fallbacks, one
