@@ -325,8 +325,7 @@ class Lowering:
         return display.mimebundle([self])
 
     def __repr__(self) -> str:
-        state = "failed" if self.failure else "complete"
-        return f"<Lowering of {self.name or 'IR'} to {self.target}: {len(self.dumps)} dumps, {state}>"
+        return f"<Lowering of {self.trace.summary}>"
 
 
 def save(lowerings: Sequence[Lowering], path: str | Path) -> Path:

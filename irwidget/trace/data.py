@@ -195,6 +195,15 @@ class Trace:
     inside: Inside | None = field(default=None, repr=False, compare=False)
     """What runs the passes that a dump is made of, one by one; None where there are none, or no way to run them."""
 
+    def __repr__(self) -> str:
+        return f"<Trace of {self.summary}>"
+
+    @property
+    def summary(self) -> str:
+        """What it is of, how many dumps it has, and whether it got to the end."""
+        state = "failed" if self.failure else "complete"
+        return f"{self.name or 'IR'} to {self.target}: {len(self.dumps)} dumps, {state}"
+
     def then(self, after: Trace) -> Trace:
         """This lowering and another that went on from its last dump, as one: its steps are numbered on.
 

@@ -127,13 +127,35 @@ def _layouts_text(results: Sequence[Any]) -> str:
     return layouts.text(results[0])
 
 
+def _show_configurations(results: Sequence[Any], key: str | None) -> Any:
+    from IPython.display import HTML
+
+    from irwidget.views import configurations
+
+    return HTML(configurations.html(results[0]))
+
+
+def _configurations_page(results: Sequence[Any], title: str) -> str:
+    from irwidget.views import configurations
+
+    return configurations.page(results[0], title)
+
+
+def _configurations_text(results: Sequence[Any]) -> str:
+    from irwidget.views import configurations
+
+    return configurations.text(results[0])
+
+
 VIEWS = (
     View("comparison", lambda _: False, _show_comparison, _comparison_page, _comparison_text),
+    View("configurations", lambda _: False, _show_configurations, _configurations_page, _configurations_text),
     View("experiment", _is_experiment, _show_experiment, _experiment_page, _experiment_text),
     View("spyre program", _is_program, _show_program, _page, _text),
     View("schedule", _is_compiled, _show_compiled, _compiled_page, _compiled_text),
     View("layouts", _are_layouts, _show_layouts, _layouts_page, _layouts_text),
     View("lowerings", lambda _: True, _show, _page, _text),
 )
-"""Two lowerings side by side; an experiment beside its original; the program of Spyre by itself; the layouts of a
-dump; the diff of passes, below the programs or beside the links of Helion kernels."""
+"""Two lowerings side by side; the table of an autotuner's configurations; an experiment beside its original; the
+program of Spyre by itself; the layouts of a dump; the diff of passes, below the programs or beside the links of Helion
+kernels."""

@@ -1,8 +1,10 @@
 """A launch as data, as a file that stock Triton runs, and an autotuner's configurations as a table."""
 
 import enum
+import html
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -227,9 +229,23 @@ def test_two_configurations_diverge_at_a_pass():
 def test_a_configuration_that_does_not_compile_is_a_row_that_says_so():
     kernel = triton.autotune([triton.Config({"BLOCK": 32}), triton.Config({"BLOCK": 64})], key=["n"])(tuned.fn)
     low = irwidget.lower(kernel, torch.rand(1024), 1024, to="triton_ir")
-    first, second = low.results["configurations"].table()
+    table = low.results["configurations"].table()
+    first, second = table
     assert "error" not in first
     assert "tuned does not compile" in second["error"]
+    shown = table._repr_mimebundle_()
+    head, *lines = shown["text/plain"].splitlines()
+    names = head.split()
+    assert names == [*(name for name in first if name != "instructions"), "error"]
+    assert lines[0].split("  ")[0] == "0"
+    assert f"{first['occupancy']:.0%}" in lines[0]
+    assert ", ".join(f"{count} x {bits}" for bits, count in first["loads"].items()) in lines[0]
+    assert lines[1].endswith(second["error"])
+    rows = re.findall("<tr>(.*?)</tr>", shown["text/html"])
+    assert re.findall("<th>(.*?)</th>", rows[0]) == names
+    cells = [re.findall("<td>(.*?)</td>", row) for row in rows[1:]]
+    assert [row[1] for row in cells] == [row["config"] for row in table]
+    assert [row[-1] for row in cells] == ["", html.escape(second["error"])]
 
 
 def test_every_call_of_a_tuned_kernel_is_shown():

@@ -9,8 +9,9 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
-from typing import Any
+from typing import Any, ClassVar
 
+from irwidget import display
 from irwidget.errors import IRWidgetError, UsageError
 from irwidget.frontends.triton.compiling import begin, lower_launch
 from irwidget.frontends.triton.launch import Launch
@@ -20,6 +21,16 @@ from irwidget.toolchain.triton_archs import find, occupancy
 from irwidget.trace import Trace
 
 _MMA = re.compile(r"^(mma\.sync|wgmma\.mma_async|tcgen05\.mma)|^(v_mfma|v_wmma)|^(HMMA|IMMA|DMMA|HGMMA|UTC\w*MMA)")
+
+
+class ConfigurationTable(list[dict[str, Any]]):
+    """The rows of `Configurations.table`: data, which a notebook displays as a table."""
+
+    view: ClassVar[str] = "configurations"
+    """The registered view that shows it."""
+
+    def _repr_mimebundle_(self, **_: Any) -> Any:
+        return {"text/plain": display.text([self]), "text/html": display.shown([self], None).data}
 
 
 class Configurations:
@@ -80,7 +91,7 @@ class Configurations:
             raise made
         return made
 
-    def table(self, *, sort: str = "", descending: bool = False) -> list[dict[str, Any]]:
+    def table(self, *, sort: str = "", descending: bool = False) -> ConfigurationTable:
         """A row for each: `number`, `config`, registers a thread, spills and shared memory (bytes), `occupancy` (0 to
         1 by the architecture's limits; on AMD `waves` a SIMD, as LLVM says), loads from global memory by bits,
         `mma` instructions by kind, lines of assembly and of SASS, instructions by name; `error` where it does not
@@ -89,7 +100,7 @@ class Configurations:
         Raises UsageError for a column that there is not.
         """
         self.compile()
-        rows = [self._row(number) for number in range(len(self))]
+        rows = ConfigurationTable(self._row(number) for number in range(len(self)))
         if not sort:
             return rows
         known = sorted({name for row in rows for name in row})
@@ -97,7 +108,7 @@ class Configurations:
             raise UsageError(f"the table has no column {sort!r}; it has {', '.join(known)}")
         have = [row for row in rows if isinstance(row.get(sort), int | float | str)]
         ordered = sorted(have, key=lambda row: row[sort], reverse=descending)
-        return [*ordered, *(row for row in rows if row not in have)]
+        return ConfigurationTable([*ordered, *(row for row in rows if row not in have)])
 
     def diverge(self, one: int, other: int) -> tuple[int, int] | None:
         """The first dumps of two configurations that differ in their text, by their numbers; None: none does.
