@@ -215,7 +215,7 @@ def test_what_a_cell_computes_of_a_difference_is_followed_in_numpy_lists_and_sim
 UNSAID = """
 assert -(y - x).abs().max() < 1e-3
 assert (y - x).abs().max() * -1 < 1e-3
-err = (y - x).abs().max().item(); assert -err < 1e-3
+err = (y - x).abs().max().item(); assert -err < 1e-3; assert err * -1 < 1e-3
 assert (y * x).sum() / (y * y + x * x).sum() > 0
 assert x.norm() / (y - x).sum() > 0
 z = x * 1; assert 2 * (y * x).sum() / (y * y + z * z).sum() > 0
