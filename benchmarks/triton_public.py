@@ -1,6 +1,6 @@
 """Kernels of public repositories: their own tests as cells, without a GPU.
 
-    python -m benchmarks.triton_public CHECKOUT TESTS... [--arch sm_90] [--cases 1] [--only WORD] [--equal] [--run]
+    python -m benchmarks.triton_public CHECKOUT TESTS... [--arch sm_90] [--cases 1] [--only WORD] [--equal] [--check]
 
 Runs the test functions of a checkout (neither changed nor installed: it comes first on the path) as pytest does, each
 as what a cell would run, and lowers every kernel that it launches to assembly. Printed are, of tests:
@@ -13,7 +13,8 @@ as what a cell would run, and lowers every kernel that it launches to assembly. 
 and of specialisations how many are lowered, how many Triton refuses itself, and how many only we fail on; at last,
 how many of the checkout's files that define kernels have had one launched. Each file's first tests are run before its
 second ones, so that what `--seconds` leaves out is no file. With `--equal` the texts and binaries of each are
-compared with those of `triton.compile`. `--cases` is how many parameter sets of each test function are run.
+compared with those of `triton.compile`. `--cases` is how many parameter sets of each test function are run. With
+`--check` launches are executed, and it is said what the tests' own comparisons say of each.
 """
 
 from __future__ import annotations
@@ -33,11 +34,15 @@ from typing import Any
 
 import pytest
 
+import irwidget
 from benchmarks.triton_conformance import STOPPED, by_triton, compared, told
 from irwidget.errors import IRWidgetError
 from irwidget.frontends import triton as frontend
 from irwidget.frontends.triton.launch import Launch
 from irwidget.toolchain.triton_archs import find
+
+VERDICTS = ("agrees with", "differs", "compares nothing", "compares that with nothing", "reference at line")
+"""By what words the reasons of verdicts are counted."""
 
 
 class TestTooLong(BaseException):
@@ -96,6 +101,10 @@ class PublicSuite:
         self.kernels: collections.Counter[str] = collections.Counter()
         self.ends = time.monotonic() + arguments.seconds
         self.path = Path(arguments.path).resolve()
+        self.verdicts: collections.Counter[str] = collections.Counter()
+        self.launches: Any = []
+        self.running = contextlib.ExitStack()
+        """Has the recording of the test that runs."""
         self.files: set[str] = set()
         """Those whose kernels were launched."""
 
@@ -103,19 +112,39 @@ class PublicSuite:
     def pytest_collection_modifyitems(self, config: Any, items: list[Any]) -> None:
         items[:] = chosen(items, self.arguments.cases, self.arguments.only)
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_setup(self, item: Any) -> Generator[None]:
+        """A test's fixtures are evaluated as its own lines are: on the pretended machine, and recorded."""
+        self.launches, self.running = [], contextlib.ExitStack()
+        if time.monotonic() > self.ends:
+            pytest.skip("no time is left")
+        self.running.enter_context(limit(self.arguments.limit))
+        recording = frontend.recording(self.arguments.arch, values=self.arguments.run or self.arguments.check)
+        self.launches = self.running.enter_context(recording)
+        try:
+            yield
+        except BaseException as error:
+            self.ended(item, error)
+            raise
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: Any) -> bool:
-        if time.monotonic() > self.ends:
-            self.tests["not run"] += 1
-            return True
-        launches: Any = []
         names = pyfuncitem._fixtureinfo.argnames
-        kind, said = "whole", ""
         try:
-            recording = frontend.recording(self.arguments.arch, values=self.arguments.run)
-            with limit(self.arguments.limit), recording as launches:
-                pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names})
-                kind = "whole"
+            pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names})
+        except BaseException as error:
+            self.ended(pyfuncitem, error)
+        else:
+            self.ended(pyfuncitem, None)
+        return True
+
+    def ended(self, item: Any, error: BaseException | None) -> None:
+        """Count a test that came to its end, or to this error, and look at what it launched."""
+        launches: Any = self.launches
+        try:
+            with self.running:
+                if error is not None:
+                    raise error
             notes = [note.message for note in launches.diagnostics]
             ended = [note for note in notes if note.startswith(STOPPED)]
             kind, said = ("partly", ended[0]) if ended else ("whole", "; ".join(notes))
@@ -129,16 +158,29 @@ class PublicSuite:
             if self.arguments.verbose:
                 traceback.print_exception(error)
         self.tests[kind] += 1
-        self.say(test=pyfuncitem.nodeid, ended=kind, launches=len(launches), said=said[:400])
+        self.say(test=item.nodeid, ended=kind, launches=len(launches), said=said[:400])
+        self.look(launches)
+
+    def look(self, launches: Any) -> None:
+        """Lower what was launched, and say what the test's comparisons say of it."""
         for launch in launches:
             file = Path(launch.kernel.fn.__code__.co_filename)
             if file.is_relative_to(self.path):
                 self.files.add(str(file.relative_to(self.path)))
         for launch in frontend.select(launches) if launches else ():
+            if self.arguments.check:
+                self.judge(launch)
             if time.monotonic() < self.ends:
                 with limit(self.arguments.limit):
                     self.lower(launch)
-        return True
+
+    def judge(self, launch: Launch) -> None:
+        with contextlib.suppress(IRWidgetError):
+            verdict = irwidget.lower(launch, to="triton_ir", check=True).check
+            reason = verdict.reason if verdict else ""
+            kind = next((one for one in VERDICTS if one in reason), "other")
+            self.verdicts[kind] += 1
+            self.say(kernel=launch.name, check=reason)
 
     def lower(self, launch: Launch) -> None:
         try:
@@ -191,6 +233,7 @@ def main() -> None:
     )
     parser.add_argument("--equal", action="store_true")
     parser.add_argument("--run", action="store_true", help="execute launches, so that tensors have values")
+    parser.add_argument("--check", action="store_true", help="--run, and what the tests' own comparisons say")
     parser.add_argument("--seconds", type=float, default=600, help="for all tests together; the rest is not run")
     parser.add_argument("--limit", type=int, default=60, help="seconds for a test, and for a kernel")
     parser.add_argument("--verbose", action="store_true")
@@ -204,6 +247,8 @@ def main() -> None:
         pytest.main(given, plugins=[suite])
     print(f"tests: {dict(suite.tests)}; specialisations: {dict(suite.kernels)}", flush=True)
     files = kernel_files(path)
+    if arguments.check:
+        print(f"verdicts: {dict(suite.verdicts)}", flush=True)
     print(f"files with kernels: {len(suite.files & files)} launched of {len(files)}; {sorted(suite.files)}", flush=True)
 
 

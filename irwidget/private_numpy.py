@@ -17,6 +17,13 @@ def tensors(value: Any) -> Any:
     return value
 
 
+def array(value: Any) -> Any:
+    """A number of NumPy's as an array of no dimensions."""
+    import numpy
+
+    return numpy.asarray(value)
+
+
 @contextlib.contextmanager
 def comparisons_wrapped(
     raising: Callable[[Callable[..., Any]], Callable[..., Any]],

@@ -129,6 +129,31 @@ def wrapper_tensor(kind: Any, size: Any, stride: Any, dtype: torch.dtype, device
     return make(kind, size, strides=stride, dtype=dtype, device=device)
 
 
+def of_wrapper_tensors(place: Callable[[Any], Any]) -> tuple[Any, str, Any]:
+    """What has subclasses that wrap other tensors where `place` puts their device: an owner, a name and a function."""
+    import torch
+
+    make: Any = torch.Tensor._make_wrapper_subclass  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType]
+
+    def placed(*args: Any, **kwargs: Any) -> torch.Tensor:
+        return make(*args, **{name: place(value) if name == "device" else value for name, value in kwargs.items()})
+
+    return torch.Tensor, "_make_wrapper_subclass", placed
+
+
+def of_unpickled_tensors(around: Callable[[], contextlib.AbstractContextManager[None]]) -> tuple[Any, str, Any]:
+    """What has pickle make tensors within `around`: an owner, a name and a function."""
+    from torch import _utils
+
+    make: Any = _utils._rebuild_tensor  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType]
+
+    def made(*args: Any) -> Any:
+        with around():
+            return make(*args)
+
+    return _utils, "_rebuild_tensor", made
+
+
 def storage_id(tensor: torch.Tensor) -> int:
     """A number that tensors share which share memory, fake ones too."""
     return storage_key(tensor.untyped_storage())

@@ -5,8 +5,10 @@ A new release of PyTorch that moves or changes one fails here, by name, before i
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import io
+import pickle
 import subprocess
 import sys
 import threading
@@ -230,6 +232,31 @@ def test_host_modules_find_their_check():
     check(torch.zeros(2, 3), (2, 3), (3, 1))
     with pytest.raises(AssertionError):
         check(torch.zeros(2, 3), (3, 2), (2, 1))
+
+
+def test_wrapper_tensors_are_placed_and_unpickled_ones_are_made_within_what_is_given():
+    owner, name, make = private.of_wrapper_tensors(lambda device: "meta")
+
+    class Wrapper(torch.Tensor):
+        __torch_dispatch__ = print
+
+    assert make(Wrapper, (2,), dtype=torch.int8, device="cpu").device.type == "meta"
+    assert getattr(owner, name) is not make
+    entered = []
+
+    @contextlib.contextmanager
+    def around():
+        entered.append(1)
+        yield
+
+    owner, name, make = private.of_unpickled_tensors(around)
+    before = getattr(owner, name)
+    setattr(owner, name, make)
+    try:
+        assert pickle.loads(pickle.dumps(torch.ones(2))).tolist() == [1, 1]
+    finally:
+        setattr(owner, name, before)
+    assert entered == [1]
 
 
 def test_tensors_that_share_memory_are_known():

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+import io
 import math
+import pickle
 from typing import Any
 
 import pytest
@@ -91,6 +94,45 @@ def test_tensors_are_on_the_gpu(values: bool):
         assert torch.accelerator.current_accelerator() == torch.device("cuda")
         torch.accelerator.synchronize()
         assert x.tolist() == [1.0] * 4
+
+
+class Wrapped(torch.Tensor):
+    """A tensor around another one."""
+
+    def __new__(cls, inner: torch.Tensor) -> Any:
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=inner.device)
+
+    def __init__(self, inner: torch.Tensor) -> None:
+        self.inner = inner
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*[one.inner if isinstance(one, Wrapped) else one for one in args], **(kwargs or {}))
+
+
+@pytest.mark.parametrize("values", [False, True], ids=["shapes", "values"])
+def test_tensors_around_others_are_on_the_gpu(values: bool):
+    with pretend(SM90, values=values):
+        x = Wrapped(torch.arange(4.0, device="cuda").reshape(2, 2))
+        assert (x.device.type, x[1].tolist(), (x + 1).tolist()) == ("cuda", [2.0, 3.0], [[1.0, 2.0], [3.0, 4.0]])
+
+
+@pytest.mark.parametrize("values", [False, True], ids=["shapes", "values"])
+def test_tensors_are_saved_loaded_and_copied_with_their_values(values: bool):
+    with pretend(SM90, values=values):
+        x = torch.arange(3.0, device="cuda") * 2
+        file, layer = io.BytesIO(), torch.nn.Linear(2, 2).cuda()
+        torch.save({"x": x, "layer": layer.state_dict()}, file)
+        for place in (None, "cuda", "cuda:0", torch.device("cuda"), "cpu"):
+            file.seek(0)
+            found = torch.load(file, map_location=place)
+            layer.load_state_dict(found["layer"])
+            assert found["x"].tolist() == (found["x"] / 2 + x / 2).tolist() == [0.0, 2.0, 4.0]
+        shared, parameter = copy.copy(x), copy.copy(layer.weight)
+        one, other = pickle.loads(pickle.dumps(x)), copy.deepcopy(x)
+        x.zero_()
+        assert [y.tolist() for y in (shared, one, other)] == [[0.0] * 3, [0.0, 2.0, 4.0], [0.0, 2.0, 4.0]]
+        assert (isinstance(parameter, torch.nn.Parameter), parameter.requires_grad) == (True, True)
 
 
 def test_no_number_is_made_up():

@@ -15,6 +15,7 @@ import irwidget
 from benchmarks.triton_conformance import told
 from irwidget.errors import PassError, ToolError
 from irwidget.frontends import triton as frontend
+from irwidget.frontends.triton.stand_ins import TypeName, named_type
 from irwidget.toolchain import triton_state
 from irwidget.toolchain.triton_opt import load_all_dialects
 from irwidget.trace import Location
@@ -165,6 +166,11 @@ def test_all_launches_of_a_cell_share_its_time():
     with pytest.raises(ToolError, match="timed out on waits_for_ever"), frontend.recording("sm_90", seconds=30) as all_:
         cell(all_)
     assert time.monotonic() - began < 20
+
+
+def test_types_as_text_say_what_is_divisible_and_what_is_one():
+    found = [named_type(one) for one in ("*fp16:16", "i32:1", " i32", "kernel", 4)]
+    assert found == [TypeName("*fp16", "D"), 1, TypeName("i32", ""), "kernel", 4]
 
 
 def test_an_interrupt_ends_it():

@@ -613,6 +613,9 @@ def test_autocast_computes_in_the_dtypes_of_a_gpu(values):
             seen.extend([y.mv(y[0]).dtype, y.sum(dtype=torch.float16).dtype, y.double().exp().dtype])
             with torch.autocast("cuda", enabled=False):
                 seen.append((x @ x).dtype)
+            given = torch.zeros(2, device="cuda", dtype=torch.float16)
+            torch.exp(torch.zeros_like(given), out=given)
+            seen.append(given.tolist())
             Doubled.apply(y).sum().backward()
         seen.append((x @ x).dtype)
         left.__enter__()
@@ -622,7 +625,7 @@ def test_autocast_computes_in_the_dtypes_of_a_gpu(values):
     with recording(CAN_READ, values=values) as launches:
         cell()
     try:  # a block that the cell does not leave is its own, and the CPU is as it was
-        assert seen == [half, single, single, half, half, torch.float64, single, single]
+        assert seen == [half, single, single, half, half, torch.float64, single, [1.0, 1.0], single]
         assert launches[0].compiled()[0].signature["x"] == "*fp16"
         assert (torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")) == at_first
     finally:

@@ -7,6 +7,7 @@ import functools
 import pickle
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from IPython.core.interactiveshell import InteractiveShell
@@ -161,6 +162,92 @@ def test_a_reference_is_seen_in_every_form_and_says_which_kernel_is_wrong(form):
     wrong = checked(form.replace("R", "(x + 1.5)"))
     assert (wrong.state, wrong.dump) == ("differs", "the kernel's TTIR, before any pass")
     assert wrong.reason.startswith("the CPU executes its TTIR, and the cell's own reference at line 13 says: ")
+
+
+FOLLOWED = """
+assert (y - R + 1 - 1).abs().max() < 1e-3
+assert 1 - (y - R).abs().max() > 0.999
+assert float((y - R).abs().max()) < tol
+assert 1e-3 > float((y - R).abs().max())
+assert y.tolist() == R.tolist()
+assert not R.tolist() != y.tolist()
+assert torch.tensor(y.tolist()).equal(R)
+assert torch.from_numpy(y.numpy()).equal(R)
+assert 20 * torch.log10(torch.linalg.norm(R) / torch.linalg.norm(y - R)) > 25
+a, b = y.double(), R.double(); assert 1 - 2 * (a * b).sum() / (a * a + b * b).sum() < 1e-3
+assert np.abs(y.numpy() - R.numpy()).max() < 1e-3
+assert (R.numpy() == y.cpu().numpy()).all()
+assert float(np.abs(y.numpy()[4:] - R.numpy()[4:]).max()) < 1e-3
+a = y.numpy().astype(np.float64); assert np.sqrt(((a - R.numpy()) ** 2).mean()).item() < tol
+assert np.linalg.norm(y.numpy() - R.numpy()) / np.linalg.norm(R.numpy()) < 1e-5
+assert np.all(np.abs(y.numpy() - R.numpy()) <= 1e-3 + 1e-3 * np.abs(R.numpy()))
+assert np.isclose(y.numpy(), R.numpy(), 1e-4).all()
+assert np.count_nonzero(y.numpy() != R.numpy()) == 0
+""".strip().splitlines()
+IN_PART = """
+assert torch.cosine_similarity(y, R, dim=0) > 0.999
+assert 1 - torch.nn.CosineSimilarity(0)(y, R) < 1e-3
+assert np.allclose(y.numpy() * 2, R.numpy() * 2)
+""".strip().splitlines()
+"""What says less of a kernel that is right than of one that is wrong."""
+
+
+def noted(forms: list[str]) -> list[list[tuple[Any, ...]]]:
+    """What is noted of comparisons, each of which fails for itself."""
+    lines = [line for form in forms for line in (f"try: {form}", "except AssertionError: pass")]
+    source = "\n".join([CHECKED.strip(), "tol = 1e-3", *lines])
+    [launch] = frontend.run_cell(shell(), source, values=True)
+    first = source.count("\n") + 2 - len(lines)
+    places = range(first, first + len(lines), 2)
+    known = [(one.place.line, one.equal, one.exact) for one in launch.compared if one.place and one.equal is not None]
+    return [[one[1:] for one in known if one[0] == place] for place in places]
+
+
+def test_what_a_cell_computes_of_a_difference_is_followed_in_numpy_lists_and_similarities():
+    forms = FOLLOWED + IN_PART
+    right = noted([form.replace("R", "(x + 1)") for form in forms])
+    assert dict(zip(forms, right, strict=True)) == {form: [(True, form in FOLLOWED)] for form in forms}
+    wrong = noted([form.replace("R", "(0.5 - x)") for form in forms])
+    exact = {form: [(False, "() * 2" not in form)] for form in forms}
+    assert dict(zip(forms, wrong, strict=True)) == exact
+
+
+UNSAID = """
+assert -(y - x).abs().max() < 1e-3
+assert (y - x).abs().max() * -1 < 1e-3
+err = (y - x).abs().max().item(); assert -err < 1e-3; assert err * -1 < 1e-3
+assert (y * x).sum() / (y * y + x * x).sum() > 0
+assert x.norm() / (y - x).sum() > 0
+z = x * 1; assert 2 * (y * x).sum() / (y * y + z * z).sum() > 0
+assert torch.from_numpy(y.numpy()).equal(y) and torch.tensor(y.tolist()).equal(y)
+a = y.numpy() - x.numpy(); a[:] = 0; assert np.abs(a).max() < 1e-3
+a = y.numpy().copy(); a[:] = x.numpy(); assert (a == x.numpy()).all()
+assert np.concatenate([y.numpy(), y.numpy()]).std() > 0
+""".strip().splitlines()
+
+
+def test_what_says_nothing_of_a_difference_is_not_taken_for_a_comparison():
+    assert dict(zip(UNSAID, noted(UNSAID), strict=True)) == {form: [] for form in UNSAID}
+
+
+def test_arrays_and_lists_of_results_are_as_others():
+    lines = [
+        "a = y.numpy(); e = np.abs(a - x.numpy() - 1).max(); n = y.tolist()",
+        "shown = repr(a[:1]) == repr(np.array(a[:1])), repr(e), f'{e:.1f}', round(e, 1), '%.1f' % e, max(e, 0.5)",
+        "copies = [*map(pickle.loads, map(pickle.dumps, (a, e, n)))]; kinds = [type(one) for one in copies]",
+        "import warnings\nwith warnings.catch_warnings(action='error'): float((y - x).abs().max())",
+    ]
+    launches = frontend.run_cell(shell(), "\n".join([CHECKED, "import pickle", *lines]), values=True)
+    assert launches.error is None
+    found = [shell().user_ns[name] for name in ("shown", "kinds")]
+    assert (found[0][0], *found[0][2:]) == (True, "0.0", 0.0, "0.0", 0.5)
+    assert found[0][1].startswith("np.float32(")
+    assert found[1] == [np.ndarray, np.ndarray, list]
+
+
+def test_a_kernel_that_writes_what_was_there_has_written_it():
+    cell = "y = x + 1; z = y.clone(); plus_one[(1,)](x, y); torch.equal(y, z); y.fill_(2); plus_one[(1,)](x, y)"
+    assert noted([cell, "assert torch.equal(y, x + 1)"]) == [[(True, True)], [(True, True)]]
 
 
 NOTHING = "the cell compares nothing with what plus_one wrote"

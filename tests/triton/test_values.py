@@ -218,6 +218,7 @@ def test_benchmarks_launch_once_and_measure_nothing():
         time = triton.testing.do_bench(lambda: (calls.append(1), counts[(1,)](x, 1)))
         low, high = triton.testing.do_bench(lambda: None, quantiles=[0.2, 0.8])
         assert len(triton.testing.do_bench(lambda: None, return_mode="all")) == 1
+        assert f"{triton.testing.do_bench(lambda: None, quantiles=[0.5]):.1f}" == "nan"
         assert time != time
         assert low != low
         assert int(100 / copy.deepcopy(time)) == 1

@@ -53,6 +53,34 @@ def use(frame: FrameType) -> Use | None:
     return _use(node, source, frame)
 
 
+_SIGNS: dict[type[ast.cmpop], str] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
+
+
+def bound(frame: FrameType) -> tuple[str, float, Use | None] | None:
+    """What the number that the running instruction of a frame makes by `float(...)` is compared with, and what for.
+
+    The operator as if the number came first. None where it is not compared at once with a number that is written there,
+    or has a name.
+    """
+    first, last, start, end = _span_of(frame)
+    source = _read(frame)
+    calls = [one for one in source.parents if isinstance(one, ast.Call) and _span(one) == (first, last, start, end)]
+    above = source.parents[calls[0]] if calls and ast.unparse(calls[0].func) == "float" else None
+    if not isinstance(above, ast.Compare) or len(above.ops) != 1 or type(above.ops[0]) not in _SIGNS:
+        return None
+    by = _SIGNS[type(above.ops[0])]
+    is_left = above.left is calls[0]
+    other = above.comparators[0] if is_left else above.left
+    known = frame.f_globals | frame.f_locals
+    value = known.get(other.id) if isinstance(other, ast.Name) else getattr(other, "value", None)
+    if not isinstance(value, int | float):
+        return None
+    return by if is_left else by.translate(_TURNED), value, _use(above, source, frame)
+
+
+_TURNED = str.maketrans("<>", "><")
+
+
 def _span_of(frame: FrameType) -> _Span:
     return next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None, None, None, None))
 

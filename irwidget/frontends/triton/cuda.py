@@ -180,7 +180,7 @@ def torch_cuda(
         "get_allocator_backend": lambda: "native",
         "mem_get_info": lambda device=None: (Unmeasured(), Unmeasured()),
         "memory_stats": lambda device=None: collections.defaultdict(Unmeasured),
-        "device": _nothing(),
+        "device": _Device,
         "device_of": _nothing(),
         "stream": _nothing(),
         "Stream": _Stream,
@@ -243,6 +243,14 @@ def replacements(
     for name in ("start", "stop"):
         yield torch.cuda.profiler, name, no_op()
     yield torch.Tensor, "record_stream", no_op()
+
+
+class _Device(contextlib.nullcontext[None]):
+    """`torch.cuda.device`, of which there is one."""
+
+    def __init__(self, device: Any) -> None:
+        super().__init__()
+        self.idx = 0
 
 
 def _functions() -> list[str]:

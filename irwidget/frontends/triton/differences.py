@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Any
 
@@ -32,6 +32,22 @@ class Says(Enum):
     """Whether each does not."""
     HOW_FAR = auto()
     """How far each is off, 0 where it is not."""
+    HOW_NEAR = auto()
+    """How near each is, as a similarity says it: the more, the nearer."""
+    PRODUCT = auto()
+    """What a result and its reference give, multiplied."""
+    SQUARES = auto()
+    """Their squares, or those of one of them."""
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A tensor as a place in memory, as long as there is this."""
+
+    storage: int
+    offset: int
+    numel: int
+    weak: private_torch.StorageWeakRef = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -46,8 +62,14 @@ class Kept:
     """Whether floats were compared bit by bit."""
     signed: bool = False
     """Whether what is far less than 0 is far off, too."""
+    blind: bool = False
+    """Whether what does not differ may be another all the same, as what is twice as large has the same direction."""
     nan: bool = False
     """Whether a difference that was compared is NaN, which is neither less nor more than a bound."""
+    sides: frozenset[_Side] = frozenset()
+    """What was multiplied, or squared."""
+    factor: float = 1
+    """By which a product is multiplied, too."""
 
     def inexact(self) -> Kept:
         """The same of what shows nothing of the results as they are."""
@@ -71,6 +93,9 @@ _OF_TWO = {"sub": True, "rsub": True, "dist": False, "mse_loss": False, "l1_loss
 _UNSIGNED = frozenset("abs square norm linalg_vector_norm".split())
 _OF_ONE = _UNSIGNED | frozenset("neg sqrt max amax mean sum div mul pow clone _to_copy count_nonzero".split())
 """Operators that say no less of how far they are apart."""
+_AS_NEAR = frozenset("log log2 log10 sqrt min amin mean div mul clone _to_copy".split())
+"""Operators that say no less of how near they are."""
+_SHIFTING = ("sub", "rsub", "add")
 _COUNTING = frozenset("sum count_nonzero _to_copy".split())
 """Operators that make numbers of truths, 0 where none holds."""
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
@@ -93,7 +118,7 @@ class Differences:
 
     def keep(self, result: torch.Tensor, kept: Kept) -> None:
         """A tensor says this."""
-        if kept.found and has_memory(result):
+        if (kept.found or kept.sides) and has_memory(result):
             if len(self._kept) > LIMIT:
                 self._kept = {at: one for at, one in self._kept.items() if not one[0].expired()}
             weak = private_torch.StorageWeakRef(result.untyped_storage())
@@ -102,52 +127,106 @@ class Differences:
     def operation(self, func: Any, args: Any, kwargs: Any) -> Callable[[Any], Answer | None]:
         """Is told of an operation of PyTorch's before it is done; what is returned is told of its result."""
         name = name_of(func)
-        kept = None if name in OVERWRITING else self._made(name.removesuffix("_"), args, kwargs)
+        kept = None if name in OVERWRITING else self.made(name.removesuffix("_"), args, kwargs)
         for one in plain(private_torch.written_arguments(func, args, kwargs)) if self._kept else ():
             self._kept.pop(private_torch.storage_id(one), None)
 
         def done(made: Any) -> Answer | None:
             result = made[0] if isinstance(made, tuple) else made
-            if kept is None or not isinstance(result, torch.Tensor):
-                return None
-            if kept.says is not Says.HOW_FAR and result.numel() == 1:
-                return _answer(kept, name, args, result)
-            if name not in ("all", "any"):  # of some dimensions
-                self.keep(result, kept)
-            return None
+            return self.answer(name, kept, args, result) if isinstance(result, torch.Tensor) else None
 
         return done
 
-    def _made(self, name: str, args: Sequence[Any], kwargs: Any) -> Kept | None:
+    def answer(self, name: str, kept: Kept | None, args: Sequence[Any], result: torch.Tensor) -> Answer | None:
+        """What the result of an operation answers; where it says less, that is kept."""
+        if kept is not None and kept.says in (Says.AGREES, Says.DIFFERS) and result.numel() == 1:
+            return _answer(kept, name, args, result)
+        if kept is not None and name not in ("all", "any"):  # of some dimensions
+            self.keep(result, kept)
+        return None
+
+    def made(self, name: str, args: Sequence[Any], kwargs: Any) -> Kept | None:
         """What the result of an operation says."""
         one, other = (self.of(arg) for arg in (*args[:2], None, None)[:2])
         if one is None and other is None:
             return None if kwargs.get("alpha", 1) != 1 else self._first(name, args[:2])
         if name in COMPARING:
             return _bounded(COMPARING[name], one, other, args)
+        if any(side.sides for side in (one, other) if side):
+            return _of_products(name, one, other, args)
+        if (one is None) != (other is None) and (name in _SHIFTING or (one is None and name == "div")):
+            return self._beside(name, one or other, args, first=one is not None) if not kwargs else None
         if one is None or (other is not None and (name != "mul" or one is not other)):
             return None
         if one.says is Says.HOW_FAR:
-            return _farther(name, one, args) if name in _OF_ONE else None
+            leaves = one.signed or _is_positive(name, args)  # else what is far off is less than any bound
+            return _farther(name, one, args) if name in _OF_ONE and leaves else None
+        if one.says is Says.HOW_NEAR:
+            return one if name in _AS_NEAR and _is_positive(name, args) else None
         if name in ("logical_not", "bitwise_not"):
             return replace(one, says=Says.DIFFERS if one.says is Says.AGREES else Says.AGREES)
         if one.says is Says.DIFFERS and name in _COUNTING:
             return replace(one, says=Says.HOW_FAR)
         return one if name in ("clone", "all" if one.says is Says.AGREES else "any") else None
 
+    def _beside(self, name: str, kept: Kept | None, args: Sequence[Any], *, first: bool) -> Kept | None:
+        """What a difference, or a similarity, says beside something else: `y - x - 1`, `1 - cosine`, `norm / error`."""
+        other = args[first]
+        if kept is None or (isinstance(other, torch.Tensor) and (self._is_result(other) or not _all(_finite, other))):
+            return None
+        if name == "div":
+            return replace(kept, says=Says.HOW_NEAR) if kept.says is Says.HOW_FAR and not kept.signed else None
+        turned = name != "add" and first == (name == "rsub")
+        if kept.says is Says.HOW_NEAR:
+            is_most = isinstance(other, int | float) and other == 1  # that a similarity can be
+            return replace(kept, says=Says.HOW_FAR, signed=not is_most) if turned else kept
+        if kept.says is not Says.HOW_FAR:
+            return None
+        return kept if kept.signed else replace(kept, says=Says.HOW_NEAR) if turned else None
+
     def _first(self, name: str, sides: Sequence[Any]) -> Kept | None:
         """What an operation says of a result and its reference, if it is given these."""
-        if name not in _OF_TWO and name not in ("eq", "ne"):
+        second = sides[-1]
+        squared = name == "square" or (name == "pow" and isinstance(second, int | float) and second == 2)
+        squared |= name == "mul" and sides[0] is second
+        if squared and isinstance(sides[0], torch.Tensor) and has_memory(sides[0]):
+            return Kept([], Says.SQUARES, sides=frozenset([_side(sides[0])]))
+        if name not in _OF_TWO and name not in ("eq", "ne", "mul"):
             return None
         if not all(isinstance(side, torch.Tensor) for side in sides) or not (found := self._found(sides)):
             return None
+        if name == "mul":
+            return Kept(found, Says.PRODUCT, sides=frozenset(map(_side, sides))) if _are_alike(*sides) else None
         if name in _OF_TWO:
             kept = Kept(found, Says.HOW_FAR, signed=_OF_TWO[name])
         else:
             floats = any(side.is_floating_point() or side.is_complex() for side in sides)
             kept = Kept(found, Says.AGREES if name == "eq" else Says.DIFFERS, COMPARING[name], bits=floats)
-        known = torch.isfinite if name in _OF_TWO else _is_number  # NaN is not NaN, and infinities not near each other
+        known = _finite if name in _OF_TWO else _is_number  # NaN is not NaN, and infinities not near each other
         return kept if all(_all(known, side) for side in sides if not self._is_result(side)) else kept.inexact()
+
+
+def _side(tensor: torch.Tensor) -> _Side:
+    storage = tensor.untyped_storage()
+    weak = private_torch.StorageWeakRef(storage)
+    return _Side(weak.cdata, int(tensor.storage_offset()), tensor.numel(), weak)
+
+
+def _are_alike(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return one.shape == other.shape and has_memory(one) and has_memory(other)
+
+
+def _of_products(name: str, one: Kept | None, other: Kept | None, args: Sequence[Any]) -> Kept | None:
+    """What becomes of products: `2 * (x * y).sum() / (x * x + y * y).sum()` is 1 where x is y, and less elsewhere."""
+    if one is None:
+        return None
+    if other is None:
+        number = args[1] if name == "mul" else 1 if name in ("sum", "clone", "_to_copy") else None
+        return replace(one, factor=one.factor * number) if isinstance(number, int | float) else None
+    if name == "add" and one.says is other.says is Says.SQUARES and one.factor == other.factor == 1:
+        return replace(one, sides=one.sides | other.sides)
+    similar = name == "div" and one.says is Says.PRODUCT and other.says is Says.SQUARES and one.sides == other.sides
+    return Kept(one.found, Says.HOW_NEAR) if similar and one.factor == 2 * other.factor else None
 
 
 def _farther(name: str, one: Kept, args: Sequence[Any]) -> Kept:
@@ -158,7 +237,15 @@ def _farther(name: str, one: Kept, args: Sequence[Any]) -> Kept:
     if name != "div":
         return kept
     with as_it_is():
-        return kept if _all(torch.isfinite, args[0] / args[1]) else kept.inexact()  # 0 / 0
+        return kept if _all(_finite, args[0] / args[1]) else kept.inexact()  # 0 / 0
+
+
+def _is_positive(name: str, args: Sequence[Any]) -> bool:
+    """Whether what a difference is multiplied with, or divided by, leaves its sign."""
+    if name not in ("mul", "div"):
+        return name != "neg"
+    with as_it_is():
+        return all(bool(torch.as_tensor(one >= 0).all()) for one in args[1:2])
 
 
 def _bounded(by: str, one: Kept | None, other: Kept | None, args: Sequence[Any]) -> Kept | None:
@@ -166,19 +253,22 @@ def _bounded(by: str, one: Kept | None, other: Kept | None, args: Sequence[Any])
     if one and other:
         return None  # of two results, as where a cell iterates
     kept, by, far, bound = (one, by, *args[:2]) if one else (other, _TURNED[by], *args[1::-1])
-    small = is_small(by, bound)
-    if kept is None or kept.says is not Says.HOW_FAR or small is None:
+    if kept is None or (found := kept_beside(kept, by, bound)) is None:
         return None
     with as_it_is():
-        nan = bool(torch.isnan(far).any())
-    return replace(kept, says=Says.AGREES if small else Says.DIFFERS, by=by, nan=nan)
+        return replace(found, by=by, nan=bool(torch.isnan(far).any()))
 
 
-def is_small(by: str, bound: Any) -> bool | None:
-    """Whether a difference is small that is less, or so, than a bound; None where that says nothing."""
+def kept_beside(kept: Kept, by: str, bound: Any) -> Kept | None:
+    """What a difference, or a similarity, that is less, or so, than a bound says; None where that says nothing."""
+    if kept.says not in (Says.HOW_FAR, Says.HOW_NEAR):
+        return None
     if by in ("==", "!="):
-        return by == "==" if isinstance(bound, int | float) and bound == 0 else None
-    return by in ("<", "<=")
+        if kept.says is Says.HOW_NEAR or not isinstance(bound, int | float) or bound != 0:
+            return None
+        return replace(kept, says=Says.AGREES if by == "==" else Says.DIFFERS)
+    agrees = by in (("<", "<=") if kept.says is Says.HOW_FAR else (">", ">="))
+    return replace(kept, says=Says.AGREES if agrees else Says.DIFFERS)
 
 
 def _answer(kept: Kept, name: str, args: Sequence[Any], result: torch.Tensor) -> Answer:
@@ -208,10 +298,13 @@ def answered(kept: Kept, holds: bool, said: str) -> Answer:
     """The answer of a truth of all elements."""
     wanted = kept.says is Says.AGREES
     equal = holds == wanted and not kept.nan
-    if equal and kept.signed:
+    if equal and (kept.signed or kept.blind):
         kept = kept.inexact()
     said = "" if equal else "a difference is nan" if kept.nan else said
     return Answer(kept.found, equal, said, wanted, kept.bits)
+
+
+_finite = torch.isfinite
 
 
 def _is_number(tensor: torch.Tensor) -> torch.Tensor:

@@ -1,17 +1,21 @@
-"""Numbers that a cell reads of how far its results are off: they tell what they are compared with."""
+"""What a cell reads of its results as Python's own, numbers and lists: they tell what they are compared with."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 Told = Callable[[Any, str, Any, bool], None]
 """Is told of a comparison: one side, the operator, the other side, whether it holds."""
 
+ToldEqual = Callable[[Any, Any, str, bool], None]
+"""Is told of a comparison of lists: both, the operator, whether it holds."""
+
 COMPARING = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 """Operators by the names of their methods, which PyTorch's operators have too."""
-_GIVING = "truediv mul rmul pow abs neg".split()
-"""Operators whose results are such numbers."""
+_GIVING = "truediv mul rmul pow abs".split()
+"""Operators whose results are such numbers, where they leave the order of these."""
 
 
 class _Distance:
@@ -32,6 +36,10 @@ class _Int(_Distance, int):
     __hash__ = int.__hash__
 
 
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, Real) and bool(value > 0)  # pyright: ignore[reportOperatorIssue]
+
+
 def _comparing(plain: Any, name: str, by: str) -> Callable[[Any, Any], Any]:
     compare = getattr(plain, f"__{name}__")
 
@@ -48,7 +56,8 @@ def _giving(plain: Any, name: str) -> Callable[..., Any]:
     give = getattr(plain, f"__{name}__")
 
     def given(self: _Distance, *others: Any) -> Any:
-        return distance(give(self, *others), self.told)
+        made = give(self, *others)
+        return distance(made, self.told) if all(map(_is_positive, others)) else made
 
     return given
 
@@ -67,3 +76,26 @@ def distance(value: Any, told: Told) -> Any:
     made = _Float(value) if type(value) is float else _Int(value)
     made.told = told
     return made
+
+
+class Elements(list[Any]):
+    """A tensor's elements as a list."""
+
+    origin: Any = None
+    """What the tensor has of launches."""
+    told: ToldEqual
+
+    def __eq__(self, other: object) -> bool:
+        return self._compared(other, "eq")
+
+    def __ne__(self, other: object) -> bool:
+        return self._compared(other, "ne")
+
+    def __reduce__(self) -> Any:
+        return list, ([*self],)
+
+    def _compared(self, other: object, name: str) -> bool:
+        holds = getattr(list, f"__{name}__")(self, other)
+        if isinstance(holds, bool):
+            self.told(self, other, COMPARING[name], holds)
+        return holds

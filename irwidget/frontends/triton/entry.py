@@ -136,9 +136,8 @@ def _found(compared: Sequence[LaunchComparison]) -> str:
         said.append(f"{what} differs from its reference{_lines(differ)}: {differ[0].said}")
     if not said:
         far = ", ".join(dict.fromkeys(one.said for one in made))
-        said.append(
-            f"the cell reads how far it is off its reference, {far}{_lines(made)}, and compares that with nothing"
-        )
+        read = f"the cell reads how far it is off its reference, {far}{_lines(made)}"
+        said.append(f"{read}, and compares that with nothing, by what is followed here")
     return "; ".join(said)
 
 

@@ -35,7 +35,7 @@ class CopysRun:
     """What the copy sends back."""
 
     written: Mapping[int, bytes]
-    """The storages that differ from before, by address."""
+    """The storages that it has written into, by address."""
     masks: Mapping[int, bytes]
     """Which bytes of storages are written now, by address, where not all were."""
     printed: str
@@ -56,7 +56,7 @@ def execute(
     measured: Sequence[Memory] = (),
     doubt: Callable[[str], None] = lambda _: None,
 ) -> list[torch.UntypedStorage]:
-    """Run a launch on the values of its tensors and write what it writes into them. Returns the changed storages.
+    """Run a launch on the values of its tensors and write what it writes into them. Returns the written storages.
 
     `memories` knows which of their bytes are written; `doubt` is told what leaves results to chance: that it reads
     the others, outside of its tensors, or of what it writes itself where an autotuner's measuring has left it.
@@ -169,6 +169,7 @@ def _run(
         program.run(arguments, keywords, grid, reached)
     reached.again()
     after = {address: _bytes(one.storage) for address, one in storages.items()}
-    written = {address: data for address, data in after.items() if data != before[address]}
+    stored = {address for address, one in storages.items() if one.memory in reached.stored}
+    written = {at: data for at, data in after.items() if at in stored or data != before[at]}
     masks = {address: mask.numpy().tobytes() for address, mask in incomplete.items()}
     return CopysRun(written, masks, printed.getvalue(), tuple(doubts))

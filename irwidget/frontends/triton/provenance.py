@@ -98,6 +98,10 @@ class Provenance(Generic[_Launch]):
 
         return done
 
+    def made(self, result: torch.Tensor, origin: Origin[_Launch]) -> None:
+        """A tensor was made by something else than PyTorch, and has this."""
+        self._keep(result.untyped_storage(), origin)
+
     def _result(self, name: str, args: Any, kwargs: Any, only_written: list[Any]) -> Origin[_Launch]:
         """What the result of an operation has of launches."""
         if name in EMPTY or name.endswith("_like") or name.startswith("new_"):

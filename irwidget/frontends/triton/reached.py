@@ -57,6 +57,8 @@ class Reached:
         self.measured = {
             number: _Repeated(one.bytes()) for number, one in enumerate(self.memories) if one in set(measured)
         }
+        self.stored: set[Memory] = set()
+        """What it has written into, the same bytes perhaps that were there."""
         told = sorted((one for one in self.memories if one.address), key=lambda one: one.address)
         self.told_starts = self._numbers(one.address for one in told)
         """Where memory begins by what host code was told."""
@@ -88,6 +90,7 @@ class Reached:
     def write(self, pointers: Any, width: int) -> None:
         """Those that one writes."""
         for number, offsets in self._places(pointers, width):
+            self.stored.add(self.memories[number])
             if self.memories[number] not in self.writable:
                 self.doubt(f"{self.name} writes where its TTIR does not")
             mask = self.masks[number]

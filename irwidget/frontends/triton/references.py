@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import operator
 import zlib
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import torch
+from torch.nn import functional
 
 from irwidget import private_numpy, private_torch
-from irwidget.frontends.triton import failures
+from irwidget.frontends.triton import arrays, failures
 from irwidget.frontends.triton.asserted import Use
 from irwidget.frontends.triton.differences import (
     Answer,
@@ -23,17 +25,17 @@ from irwidget.frontends.triton.differences import (
     Kept,
     Says,
     answered,
-    is_small,
+    kept_beside,
     number,
     told,
 )
-from irwidget.frontends.triton.distances import distance
+from irwidget.frontends.triton.distances import Elements, distance
 from irwidget.frontends.triton.launch import LaunchComparison
 from irwidget.frontends.triton.ledger import LEDGER, name_of, plain, unwatched
-from irwidget.frontends.triton.provenance import Provenance, together
+from irwidget.frontends.triton.provenance import Origin, Provenance, together
 from irwidget.frontends.triton.scopes import as_it_is, replaced
 from irwidget.frontends.triton.stand_ins import tensors
-from irwidget.frontends.triton.user_lines import calling_line, using
+from irwidget.frontends.triton.user_lines import bounding, calling_line, using
 from irwidget.toolchain import triton_private
 from irwidget.trace import Location
 
@@ -72,6 +74,12 @@ def left_out(tell: Callable[[str], None], place: Callable[[], Location | None]) 
         yield
 
 
+_BY_SIGN: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 _COMPARING = ("allclose", "equal")
 """Operators that say whether all elements agree."""
 
@@ -120,7 +128,11 @@ class References:
                 replaced(testing, "assert_close", self._noting(testing.assert_close)),
                 replaced(torch, "isclose", self._noting_close(torch.isclose)),
                 replaced(torch.Tensor, "isclose", self._noting_close(torch.Tensor.isclose)),
+                replaced(torch, "cosine_similarity", self._noting_direction(torch.cosine_similarity)),
+                replaced(functional, "cosine_similarity", self._noting_direction(functional.cosine_similarity)),
                 *(replaced(torch.Tensor, name, self._noting_shown(getattr(torch.Tensor, name))) for name in shown),
+                replaced(torch.Tensor, "tolist", self._listing(torch.Tensor.tolist)),
+                *(replaced(torch, name, self._taking(getattr(torch, name))) for name in _MAKING),
                 *(replaced(torch.Tensor, name, self._giving(getattr(torch.Tensor, name))) for name in _ARRAYS),
             ):
                 stack.enter_context(context)
@@ -158,23 +170,65 @@ class References:
 
         return noting
 
+    def _noting_direction(self, similarity: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        """`cosine_similarity`, whose result says how near results are to their reference, but for their length."""
+
+        def noting(*args: Any, **kwargs: Any) -> torch.Tensor:
+            found = self._found([*args, *kwargs.values()][:2])
+            result = similarity(*args, **kwargs)
+            with as_it_is():
+                self._differences.keep(result, Kept(found, Says.HOW_NEAR, blind=True))
+            return result
+
+        return noting
+
     def _noting_shown(self, show: Callable[..., Any]) -> Callable[..., Any]:
         """A method by which a cell reads one number; where that is how far results are off, it goes on to tell."""
 
         def shown(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
             kept = self._differences.of(tensor) if self._running else None
-            value = show(tensor, *args, **kwargs)
-            if kept is None or kept.says is not Says.HOW_FAR:
-                return value
+            with replaced(self, "_running", False) if kept else contextlib.nullcontext():  # it comes by here again
+                value = show(tensor, *args, **kwargs)
             with as_it_is():
-                far = number(tensor) if tensor.numel() == 1 else None
-            if far is None:
-                return value
-            for compared, _ in kept.found:
-                compared.append(LaunchComparison(calling_line(), None, f"{far:.6g}", self._doubt, False))
-            return value if isinstance(value, str) else distance(value, functools.partial(self._compared, kept))
+                far = number(tensor) if kept and tensor.numel() == 1 else None
+            return value if far is None else self._read(kept, show.__name__, far, value)
 
         return shown
+
+    def _read(self, kept: Kept | None, how: str, far: Any, value: Any) -> Any:
+        """Note that the cell reads how far, or near, results are: this value, given so that it goes on to tell."""
+        if kept is None or kept.says not in (Says.HOW_FAR, Says.HOW_NEAR):
+            return value
+        for compared, _ in kept.found if kept.says is Says.HOW_FAR else ():
+            compared.append(LaunchComparison(calling_line(), None, f"{far:.6g}", self._doubt, False))
+        if how == "__float__" and (asked := bounding()):  # Python takes a float only, and no other class
+            by, bound, use = asked
+            self._compared(kept, far, by, bound, _BY_SIGN[by](far, bound), use)
+        return distance(value, functools.partial(self._compared, kept)) if how == "item" else value
+
+    def _listing(self, give: Callable[..., Any]) -> Callable[..., Any]:
+        """`tolist` of a tensor, whose result goes on to tell what it is compared with."""
+
+        def listing(tensor: torch.Tensor) -> Any:
+            values = give(tensor)
+            with as_it_is():
+                origin = together(map(self._provenance.origin, plain(tensor))) if self._running else None
+            if origin is None or not origin.of or not isinstance(values, list):
+                return values
+            made = Elements(values)
+            made.origin, made.told = origin, self._lists
+            return made
+
+        return listing
+
+    def _lists(self, one: Elements, other: object, by: str, holds: bool) -> None:
+        """Note what the cell compares a tensor's elements with."""
+        if not self._running or not isinstance(other, list):
+            return
+        found = _apart([one.origin, getattr(other, "origin", None) or Origin({}, {}, True)])
+        bits = any(isinstance(value, float) for value in _flat(one))
+        said = f"{by} of lists says {'yes' if holds else 'no'}"
+        self._note(answered(Kept(found, Says.AGREES if by == "==" else Says.DIFFERS, by, bits), holds, said))
 
     def _giving(self, give: Callable[..., Any]) -> Callable[..., Any]:
         """A method that gives a tensor's memory to NumPy."""
@@ -186,21 +240,63 @@ class References:
                 for one in known if any(self._provenance.origin(one).of for one in known) else ():
                     storage = one.untyped_storage()
                     self._arrays[private_torch.storage_id(one)] = private_torch.StorageWeakRef(storage), _sum(storage)
+                    array = arrays.followed(array, self._array)
             return array
 
         return given
+
+    def _array(self, name: str, given: Sequence[Any], made: Any) -> Any:
+        """Note what NumPy has computed; gives it so that it is followed on."""
+        if not self._running or LEDGER.watching is unwatched:
+            return made
+        with as_it_is():
+            args = [arrays.as_tensor(one) for one in given]
+            known, result = plain(args), arrays.as_tensor(made)
+            if any(one is None for one in args) or not all(map(self._is_as_given, known)):
+                return made
+            if name in ("item", "__float__"):
+                return self._read(self._differences.of(args[0]), name, made, made)
+            kept = self._differences.made(name, args, {}) if name else None
+            if name == "isclose":
+                kept = Kept(self._found(args), Says.AGREES, name)
+            if not isinstance(result, torch.Tensor):
+                if kept is None:
+                    return made
+                result = torch.from_numpy(private_numpy.array(made))
+            origin = together(map(self._provenance.origin, known))
+            self._provenance.made(result, replace(origin, exact=origin.exact and name == "clone"))
+            if answer := self._differences.answer(name, kept, args, result):
+                self._note(answer)
+                return made
+            storage = result.untyped_storage()
+            self._arrays[private_torch.storage_id(result)] = private_torch.StorageWeakRef(storage), _sum(storage)
+            return arrays.followed(_numpy(result), self._array)
+
+    def _taking(self, take: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        """A function that makes a tensor of an array, or of a list."""
+
+        def taking(*args: Any, **kwargs: Any) -> torch.Tensor:
+            tensor = take(*args, **kwargs)
+            if self._running and args and not isinstance(args[0], torch.Tensor):
+                with as_it_is():
+                    known = [self._provenance.origin(one) for one in plain(private_numpy.tensors(args[0]))]
+                    origins = [args[0].origin] if isinstance(args[0], Elements) else known
+                    for one in plain(tensor) if origins else ():
+                        self._provenance.made(one, together(origins))
+            return tensor
+
+        return taking
 
     def _is_as_given(self, tensor: torch.Tensor) -> bool:
         """Whether NumPy has not written into a tensor's memory, as far as it can be seen."""
         given = self._arrays.get(private_torch.storage_id(tensor))
         return given is None or given[1] == _sum(tensor.untyped_storage())
 
-    def _compared(self, kept: Kept, one: Any, by: str, other: Any, holds: bool) -> None:
+    def _compared(self, kept: Kept, one: Any, by: str, other: Any, holds: bool, use: Use | None = None) -> None:
         """Note what the cell compares a number with."""
-        small = is_small(by, other)
-        if small is not None and self._running:
-            kept = replace(kept, says=Says.AGREES if small else Says.DIFFERS, nan=one != one)
-            self._note(answered(kept, holds, told(one, by, other, holds)))
+        beside = kept_beside(kept, by, other)
+        if beside is not None and self._running:
+            self._note(answered(replace(beside, nan=one != one), holds, told(one, by, other, holds)), use)
 
     def _noting(self, compare: Callable[..., Any]) -> Callable[..., Any]:
         """A comparison that raises AssertionError where values differ, or returns what differs."""
@@ -244,12 +340,7 @@ class References:
             if not all(map(self._is_as_given, itertools.chain(*tensors))):
                 return []
             origins = [together(map(self._provenance.origin, side)) for side in tensors]
-        return [
-            (compared, one.exact)
-            for one, other in zip(origins, reversed(origins), strict=True)
-            for at, compared in one.of.items()
-            if one is not other and at not in other.through
-        ]
+        return _apart(origins)
 
     def _note(self, answer: Answer, use: Use | None = None) -> None:
         """Note an answer, if the cell does not use it for something else."""
@@ -282,7 +373,23 @@ class References:
 
 
 _ARRAYS = ("numpy", "__array__")
+_MAKING = ("from_numpy", "as_tensor", "tensor")
 _numpy: Callable[[torch.Tensor], Any] = torch.Tensor.numpy
+
+
+def _apart(origins: Sequence[Origin[Compared]]) -> Found:
+    """The launches that one of two sides has to do with, and not the other, and whether as they are."""
+    return [
+        (compared, one.exact)
+        for one, other in zip(origins, reversed(origins), strict=True)
+        for at, compared in one.of.items()
+        if one is not other and at not in other.through
+    ]
+
+
+def _flat(values: Any) -> Iterator[Any]:
+    for value in values:
+        yield from _flat(value) if isinstance(value, list) else (value,)
 
 
 def _sum(storage: torch.UntypedStorage) -> int:

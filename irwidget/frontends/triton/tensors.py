@@ -215,6 +215,7 @@ _ANSWERS: dict[Any, Callable[..., Any]] = {
     torch.Tensor.__repr__: lambda tensor, *args, **kwargs: _text(tensor, *args, **kwargs),
     torch.Tensor.__format__: lambda tensor, form: _formatted(tensor, form),
     torch.Tensor.tolist: lambda tensor: _list(tensor),
+    torch.Tensor.__reduce_ex__: lambda tensor, protocol: _reduced(tensor, protocol),
     torch.Tensor.numpy: lambda tensor, *args, **kwargs: _array("numpy", tensor, *args, **kwargs),
     torch.Tensor.__array__: lambda tensor, *args, **kwargs: _array("__array__", tensor, *args, **kwargs),
 }
@@ -290,6 +291,38 @@ def _list(tensor: torch.Tensor) -> Any:
     tensor = _with_values(tensor)
     with as_it_is():
         return tensor.tolist()
+
+
+_restored = torch.serialization.default_restore_location
+
+
+def _loaded(storage: Any, location: str) -> Any:
+    """Where `torch.load` puts memory: what goes to the GPU stays."""
+    return storage if location.startswith("cuda") else _restored(storage, location)
+
+
+def _load(load: Callable[..., Any]) -> Callable[..., Any]:
+    """`torch.load`, whose tensors have the values of the file."""
+
+    def loaded(*args: Any, **kwargs: Any) -> Any:
+        with as_it_is():
+            return load(*args, **kwargs)
+
+    return loaded
+
+
+def _shared(tensor: torch.Tensor) -> torch.Tensor:
+    """`copy.copy`, which shares memory."""
+    made = tensor.detach()
+    is_parameter = isinstance(tensor, torch.nn.Parameter)
+    return torch.nn.Parameter(made, tensor.requires_grad) if is_parameter else made.requires_grad_(tensor.requires_grad)
+
+
+def _reduced(tensor: torch.Tensor, protocol: Any) -> Any:
+    """A tensor for `torch.save` and pickle. Raises NoValue."""
+    value = _with_values(tensor)
+    with as_it_is():
+        return value.__reduce_ex__(protocol)
 
 
 def _outside(mode: _Pretend, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -368,10 +401,15 @@ def on_a_gpu(*, values: bool, reading: Reading | None = None) -> Generator[None]
             return real if mode.inside.depth or real.type != "cpu" else CUDA
 
         stack.enter_context(autocast.as_on_a_gpu())
+        stack.enter_context(replaced(*private_torch.of_wrapper_tensors(on_cpu)))
+        stack.enter_context(replaced(torch.serialization, "default_restore_location", _loaded))
+        stack.enter_context(replaced(torch, "load", _load(torch.load)))
+        stack.enter_context(replaced(*private_torch.of_unpickled_tensors(as_it_is)))
         stack.enter_context(replaced(torch.nn.Module, "to", _moving(torch.nn.Module.to)))
         stack.enter_context(replaced(BackwardCFunction, "apply", _outside(mode, BackwardCFunction.apply)))
         if fake is not None:
             stack.enter_context(replaced(torch.nn.Module, "_apply", _apply))
+            stack.enter_context(replaced(torch.Tensor, "__copy__", _shared))
             stack.enter_context(replaced(FakeTensor, "tolist", _list))  # by itself number by number
             for name, unknown in (
                 ("manual_seed", ""),

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from types import FrameType
 
-from irwidget.frontends.triton.asserted import Use, use
+from irwidget.frontends.triton.asserted import Use, bound, use
 from irwidget.toolchain.locations import is_user_file
 from irwidget.trace import Location
 
@@ -29,6 +29,12 @@ def using() -> Use | None:
         if not _name(frame).startswith((*_TOOLS, "numpy.", "contextlib.")):
             return Use()
     return Use()
+
+
+def bounding() -> tuple[str, float, Use | None] | None:
+    """What the user's code compares the number with that it makes by `float(...)` (see `asserted`)."""
+    frame = next((one for one in _frames() if not _name(one).startswith("irwidget.")), None)
+    return bound(frame) if frame and _is_users(frame) else None
 
 
 def _frames() -> Iterator[FrameType]:
