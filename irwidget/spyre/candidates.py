@@ -92,10 +92,8 @@ class _Rules:
             return LayoutRule("FixedInOut", (default,), (last, None, None, last, last))
         if op.is_mutation:
             self._check_copy()
-        if op.rule == "copy_back" and self._dense():
-            return LayoutRule("AllSame", self.layouts[op.target])
         if op.is_mutation:
-            return LayoutRule("AnyIn", self.layouts[op.target])
+            return LayoutRule("AllSame" if self._dense() else "AnyIn", self.layouts[op.target])
         if op.rule == "constant":
             return LayoutRule("AnyIn", self._constant_candidates())
         if op.kind in ("constant", "empty", "multi_output"):
@@ -127,7 +125,8 @@ class _Rules:
                 )
 
     def _dense(self) -> bool:
-        return all(layout.stride_map[-1] > 0 for r in self.reads for layout in self.layouts[r.buffer])
+        """Whether each operand can have sticks of more than one element."""
+        return all(any(layout.stride_map[-1] > 0 for layout in self.layouts[r.buffer]) for r in self.reads)
 
     def _last_variable(self) -> str | None:
         return self.op.ranges[-1][0] if self.op.ranges and self.out.size[-1] != 1 else None

@@ -32,7 +32,7 @@ def fill_in_order(graph: Graph, module: GraphModule, buffer_of: Callable[[Node],
     view in another shape makes it. Results, those that are views, too, and what a host op is given keep eager's
     strides. `module` is the FX graph that `graph` was lowered from, `buffer_of` the buffer that holds a node's value.
     """
-    filling = _Filling(graph)
+    filling = _Filling(graph, {node.name for node in module.graph.nodes if _is_as_read(node)})
     made: dict[str, list[Op]] = {}
     for op in graph.ops:
         made.setdefault(op.node, []).append(op)
@@ -77,10 +77,12 @@ def _is_multiplied_again(node: Node) -> bool:
 class _Filling:
     """The strides that have been decided so far, of the buffers that may have others than eager's."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, as_read: set[str]) -> None:
+        """`as_read` has the names of the nodes whose copies are free, too."""
         self.graph = graph
         kept = _kept(graph)
-        self.makers = {op.target: op for op in graph.ops if _is_free(op) and op.target not in kept}
+        free = [op for op in graph.ops if _is_free(op) and (op.rule != "clone" or op.node in as_read)]
+        self.makers = {op.target: op for op in free if op.target not in kept}
         self.returned = graph.output_buffers
         self.decided: dict[str, Strides] = {}
 
@@ -150,7 +152,12 @@ class _Filling:
 
 def _is_free(op: Op) -> bool:
     """Whether an op makes a buffer whose strides Inductor leaves open."""
-    return op.computed and op.kind != "topk" and not op.is_mutation and op.rule != "clone"
+    return op.computed and op.kind != "topk" and not op.is_mutation
+
+
+def _is_as_read(node: Node) -> bool:
+    """Whether this is a copy that asks for no strides."""
+    return packet(node) == "clone" and node.kwargs.get("memory_format") in (None, torch.preserve_format)
 
 
 def _kept(graph: Graph) -> set[str]:

@@ -89,23 +89,43 @@ def _flat_operand(graph: GraphModule, node: Node, given: Any, flat: _Flat) -> No
 
 
 def batch(graph: GraphModule) -> None:
-    """Upstream's rule: a product of rows that are a view of a batch is batched, where a view makes it one again."""
+    """Upstream's rules: a product of rows that are a view of a batch is batched, where a view makes it one again.
+
+    So is one of batches in several dims, which views take as one, both operands and then the result.
+    """
     for node in list(graph.graph.nodes):
-        if str(node.target) != _MATMUL or any(_value(arg).dim() != 2 for arg in node.args):
+        reader = next(iter(node.users), None)
+        if str(node.target) != _MATMUL or not is_view(reader) or len(node.users) != 1:
             continue
-        view, reader = node.args[0], next(iter(node.users), None)
-        if not is_view(view) or not is_view(reader) or len(node.users) != 1:
-            continue
-        source, made = view.args[0], _value(reader)  # pyright: ignore[reportOptionalMemberAccess,reportAttributeAccessIssue]
-        if made.dim() < 3 or made.shape[:-1] != _value(source).shape[:-1]:
+        operands = _batched(node, _value(reader).shape)
+        if operands is None:
             continue
         with graph.graph.inserting_before(node):
-            whole = graph.graph.call_function(node.target, (source, node.args[1]))  # pyright: ignore[reportArgumentType]
-        whole.meta = _like(node, made, "matmul")
+            whole = graph.graph.call_function(node.target, operands)  # pyright: ignore[reportArgumentType]
+        whole.meta = _like(node, _value(reader), "matmul")
         reader.replace_all_uses_with(whole)  # pyright: ignore[reportOptionalMemberAccess]
+        views = node.args
         for one in (reader, node):
             graph.graph.erase_node(one)  # pyright: ignore[reportArgumentType]
-        _erase_unread(graph, view)
+        for view in views:
+            _erase_unread(graph, view)
+
+
+def _batched(node: Node, shape: torch.Size) -> tuple[Any, Any] | None:
+    """The operands of a product before views took their outer dims as one, where these are those of `shape`, too."""
+    a, b = node.args
+    if not (isinstance(a, Node) and is_view(a)):
+        return None
+    dims, outer = {_value(arg).dim() for arg in (a, b)}, shape[:-2]
+    source = a.args[0]
+    if dims == {2}:
+        same = len(shape) >= 3 and shape[:-1] == _value(source).shape[:-1]
+        return (source, b) if same else None
+    if dims != {3} or not (isinstance(b, Node) and is_view(b)) or len(shape) < 4:
+        return None
+    sources = (source, b.args[0])
+    same = all(_value(one).shape == (*outer, *_value(arg).shape[1:]) for one, arg in zip(sources, (a, b), strict=True))
+    return sources if same else None
 
 
 def _read_flat(node: Node, flat: _Flat) -> bool:

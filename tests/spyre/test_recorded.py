@@ -50,3 +50,14 @@ def test_a_view_that_is_returned_of_a_buffer_with_other_strides_has_the_values_o
 
     x = torch.linspace(-2, 2, 8 * 4 * 64).half().view(8, 4, 64)
     torch.testing.assert_close(compile(turned, [TensorSpec((8, 4, 64))]).run(x), turned(x))
+
+
+def test_a_number_that_is_written_into_rows_has_their_sticks():
+    def filled(x):
+        x[:, 1:2].fill_(2.0)
+        return x * 2
+
+    made = compile(filled, [TensorSpec((3, 3, 192))])
+    first, second, _ = recorded.ops_of(made)
+    assert (first["op"], second["op"]) == ("identity", "identity"), "the second moves no sticks"
+    assert first["args"][1][2:4] == [[3, 3, 64], ["floor(c1/64)", "c0", "Mod(c1, 64)"]]

@@ -142,6 +142,16 @@ def written_row(x, y):
     return x
 
 
+def copied_heads(x, cache):
+    y = cache.view(2, 64, 2, 64).permute(0, 2, 1, 3).unsqueeze(2).expand(2, 2, 3, 64, 64).clone()
+    return torch.bmm(x.reshape(12, 32, 64), y.reshape(12, 64, 64).transpose(1, 2))
+
+
+def products_in_views(a, b):
+    product = torch.bmm((a * 2).transpose(-1, -2).flatten(0, 1), b.flatten(0, 1))
+    return product.unflatten(0, (2, 4)) * 2
+
+
 def turned(function):
     """A function of a tensor whose first two dims lie in memory the other way round."""
     return lambda x, *rest: function(x.permute(1, 0, 2), *rest)
@@ -285,6 +295,8 @@ FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...] | TensorSpec, ...]]] 
     "turned, gelu, turned back": (turned(lambda x: F.gelu(x).transpose(0, 1)), ((4, 8, 128),)),
     "turned, silu, a part": (turned(lambda x: F.silu(x)[1:3]), ((4, 8, 128),)),
     "float32 returned": (lambda x: x.float(), ((8, 128),)),
+    "heads of a cache, copied": (copied_heads, ((2, 6, 32, 64), (2, 128, 64))),
+    "products in views of batches": (products_in_views, ((2, 4, 64, 32), (2, 4, 64, 64))),
     "distances": (lambda x, y: ((x[:, None] - y[None]) ** 2).sum(-1), ((9, 64), (7, 64))),
 }
 
