@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import torch
 
-from irwidget.frontends.decompositions_bytes import value_of
+from irwidget.frontends.decompositions_bytes import value_of, wide
 from irwidget.frontends.decompositions_kinds import COMPARISONS, How, alike
-from irwidget.frontends.decompositions_narrow import fmod, in_single, is_negative
+from irwidget.frontends.decompositions_narrow import fmod, in_single, is_negative, left_of
 
 aten: Any = torch.ops.aten
 
@@ -88,15 +87,59 @@ def _is_floored(x: Any, y: Any, *, rounding_mode: Any = None) -> bool:
     return rounding_mode == "floor" and _is_divided(x, y)
 
 
-def _floored(left: Callable[..., Any]) -> How:
-    """Of what nothing is left of: 1 // 0.1 is 9, although 1 / 0.1 rounds to 10."""
+def _divided(left: Callable[..., Any], *, by_reciprocal: bool = False) -> How:
+    """Quotients that are rounded down or towards zero, each as a table: `left` is what a division leaves.
+
+    `by_reciprocal` says that the language multiplies with one instead of dividing, so that 49 / 49 may be below 1.
+    """
+
+    def is_cut(x: Any, y: Any, *, rounding_mode: Any = None) -> bool:
+        if rounding_mode != "trunc" or not _is_divided(x, y):
+            return False
+        return by_reciprocal or (_is_half(torch.result_type(value_of(x), value_of(y))) and _is_number(y))
+
+    def takes(x: Any, y: Any, *, rounding_mode: Any = None) -> bool:
+        return _is_floored(x, y, rounding_mode=rounding_mode) or is_cut(x, y, rounding_mode=rounding_mode)
 
     def made(x: Any, y: Any, *, rounding_mode: Any = None) -> Any:
-        if not _is_floored(x, y, rounding_mode=rounding_mode):
+        kind = torch.result_type(x, y)
+        if _is_floored(x, y, rounding_mode=rounding_mode):
+            return _whole(left, *_in_division(x, y)).to(kind)
+        if not is_cut(x, y, rounding_mode=rounding_mode):
             return NotImplemented
-        return in_single(partial(_whole, left))(*alike(x, y))
+        quotient = (_quotient if by_reciprocal else torch.div)(*_in_division(x, y))
+        return torch.trunc(quotient if _is_number(y) else quotient.to(kind)).to(kind)
 
-    return _is_floored, made
+    return takes, made
+
+
+def _is_half(kind: torch.dtype) -> bool:
+    return torch.finfo(kind).bits == 16
+
+
+def _is_number(x: Any) -> bool:
+    """Whether something is a number, or a tensor of one, which eager PyTorch divides halves by in float32."""
+    sizes: tuple[Any, ...] = getattr(value_of(x), "shape", ())
+    return all(isinstance(size, int) and size == 1 for size in sizes)
+
+
+def _in_division(x: Any, y: Any) -> tuple[Any, Any]:
+    """As the dtype in which eager PyTorch divides; of a number it takes more digits than a half has."""
+    kind = torch.result_type(x, y)
+    dividend, divisor = alike(x, y)
+    if not _is_half(kind):
+        return dividend, divisor
+    dividend = dividend.to(torch.float32)
+    if isinstance(y, torch.Tensor):
+        return dividend, (wide(y) if _is_number(y) else divisor).to(torch.float32)
+    return dividend, torch.full_like(dividend, y)
+
+
+def _quotient(x: Any, y: Any) -> Any:
+    """Rounded once: what is left of the first quotient is divided, too."""
+    quotient = x / y
+    left = left_of(x, quotient, y)
+    return torch.where((left != 0.0) & (torch.abs(left) < math.inf), quotient + left / y, quotient)
 
 
 def _left(left_of: Callable[..., Any]) -> dict[Any, How]:
@@ -143,18 +186,23 @@ IN_ALL: dict[Any, How] = {aten.isclose.default: (_of_floats, _isclose)}
 """By operator: whether it is taken apart, and how."""
 IN_STABLEHLO: dict[Any, How] = {
     **IN_ALL,
-    **dict.fromkeys(_DIVISIONS, _floored(fmod)),
+    **dict.fromkeys(_DIVISIONS, _divided(fmod)),
     **_left(fmod),
 }
 """The same."""
-IN_TOSA: dict[Any, How] = {**IN_STABLEHLO, **_COMPARED, aten.clamp.default: _CLAMP}
+IN_TOSA: dict[Any, How] = {
+    **IN_STABLEHLO,
+    **_COMPARED,
+    aten.clamp.default: _CLAMP,
+    **dict.fromkeys(_DIVISIONS, _divided(fmod, by_reciprocal=True)),
+}
 """The same."""
 IN_LINALG: dict[Any, How] = {
     **IN_ALL,
     **_COMPARED,
     aten.gelu.default: (_is_by_tanh, _gelu),
     aten.clamp.default: _CLAMP,
-    **dict.fromkeys(_DIVISIONS, _floored(_by_remainder)),
+    **dict.fromkeys(_DIVISIONS, _divided(_by_remainder)),
     **_left(_by_remainder),
 }
 """The same."""

@@ -112,9 +112,14 @@ def fmod(x: Any, y: Any) -> Any:
 def _left(x: Any, y: Any) -> Any:
     size, step = torch.abs(x), torch.abs(y)
     count = torch.floor(size / step)
-    left = size - count * step - _lost(count, step)
+    left = left_of(size, count, step)
     left = torch.where(left < 0, left + step, torch.where(left >= step, left - step, left))
     return _with_sign(torch.where((step == math.inf) & (size < math.inf), size, left), x)
+
+
+def left_of(x: Any, count: Any, step: Any) -> Any:
+    """Without as many steps: exact for floats, where the product is next to it."""
+    return x - count * step - _lost(count, step)
 
 
 def _lost(x: Any, y: Any) -> Any:
@@ -300,6 +305,27 @@ def _diagonal(x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     return x.flatten(-2).index_select(-1, places)
 
 
+def _triangle(bounds: Callable[[int, int], tuple[int, int]]) -> Callable[..., Any]:
+    """Places of a triangle row by row: PyTorch's and torch-mlir's are of parts that may have no elements.
+
+    `bounds` says from which column to which a row goes, by the column at which the diagonal meets it and their number.
+    """
+
+    def made(rows: int, columns: int, offset: int = 0, *, dtype: Any = None, device: Any = None, **_: Any) -> Any:
+        parts = [(row, *bounds(min(max(row + offset, -1), columns), columns)) for row in range(rows)]
+        parts = [(row, first, end) for row, first, end in parts if first < end]
+        if not 0 < len(parts) <= _MOST_ROWS:
+            return NotImplemented
+        how: dict[str, Any] = {"dtype": dtype or torch.int64, "device": device}
+        at_rows = torch.cat([torch.full((end - first,), row, **how) for row, first, end in parts])
+        return torch.stack([at_rows, torch.cat([torch.arange(first, end, **how) for _, first, end in parts])])
+
+    return made
+
+
+_MOST_ROWS = 256
+
+
 def _kth_value(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     if not x.dim() or not decompositions_order.is_short(x, dim):
         return NotImplemented
@@ -348,6 +374,8 @@ _FOR_TOSA: dict[Any, Callable[..., Any]] = {
     aten.fmod.Tensor: fmod,
     aten.fmod.Scalar: fmod,
     aten.scatter_add.default: _scatter_add,
+    aten.tril_indices.default: _triangle(lambda column, columns: (0, min(column + 1, columns))),
+    aten.triu_indices.default: _triangle(lambda column, columns: (max(column, 0), columns)),
     **dict.fromkeys((aten.index_put.default, aten._unsafe_index_put.default), _index_put),
     **_FOR_BOTH,
 }

@@ -39,6 +39,12 @@ def _of(operators: frozenset[Any], *kinds: torch.dtype) -> Callable[[Node], bool
     return lambda node: node.target in operators and getattr(node.meta.get("val"), "dtype", None) in kinds
 
 
+def _is_floored(node: Node) -> bool:
+    """Whether integers of 64 bits are divided and rounded down, or what that leaves is."""
+    rounded = node.target in _REMAINDERS or node.kwargs.get("rounding_mode") == "floor"
+    return rounded and getattr(node.meta.get("val"), "dtype", None) == torch.int64
+
+
 def _has_number(node: Node) -> bool:
     """Whether a number becomes one of float64 that float32 may not hold, given or made by torch-mlir."""
     if getattr(node.meta.get("val"), "dtype", None) != torch.float64:
@@ -61,6 +67,7 @@ def _orders_floats(node: Node) -> bool:
 
 
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+_REMAINDERS = frozenset((aten.remainder.Tensor, aten.remainder.Scalar))
 _QUOTIENTS = frozenset((aten.div.Tensor, aten.div.Scalar))
 _PAIRS = frozenset((aten.max.dim, aten.min.dim, aten.max_pool2d_with_indices.default))
 _ORDERS = _PAIRS | {aten.argmax.default, aten.argmin.default, aten.topk.default, aten.sort.default, aten.sort.stable}
@@ -79,6 +86,11 @@ _LOST: dict[str, tuple[tuple[Callable[[Node], bool], str], ...]] = {
         (
             _of(_SUMS, torch.int64),
             "torch-mlir adds integers of 64 bits in TOSA as ones of 32: larger numbers lose their high bits",
+        ),
+        (
+            _is_floored,
+            "torch-mlir rounds quotients of 64 bits in TOSA by the sign of a product that has no more: larger numbers "
+            "are rounded the other way",
         ),
         (_has_number, "torch-mlir holds numbers beside tensors of float64 in TOSA as float32"),
     ),

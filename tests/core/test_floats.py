@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from irwidget.frontends import decompositions, decompositions_floats, decomposit
 from tests.core.decomposed import EDGES, INF
 
 aten: Any = torch.ops.aten
+MODES = ("trunc", "floor")
 PAIRS = {
     "isclose": (aten.isclose.default, {}),
     "isclose of NaN": (aten.isclose.default, {"equal_nan": True}),
@@ -34,6 +37,37 @@ def test_every_pair_of_edges_is_as_by_eager(name: str, kind: torch.dtype) -> Non
     torch.testing.assert_close(got, want, equal_nan=True)
     known = ~want.isnan() if want.dtype.is_floating_point else ...
     assert torch.equal(torch.signbit(got[known]), torch.signbit(want[known]))
+
+
+def _quotients(kind: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+    """Of which the integers next to them show how they are rounded first."""
+    x, y = torch.meshgrid(torch.arange(-198.0, 202), torch.tensor([3.3, 49.0, 7.0, 0.7, -41.0]), indexing="ij")
+    return torch.cat([x, x * 3.3]).flatten().to(kind), torch.cat([y, y]).flatten().to(kind)
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("language", ["", "TOSA", "StableHLO"])
+def test_a_quotient_is_cut_as_eager_pytorch_rounds_it(language: str, kind: torch.dtype) -> None:
+    (x, y), single = _quotients(kind), torch.tensor(3.3)
+    table, cases = decompositions_wrong.table(language), itertools.product((y[0], y[1:2], single, 3.3, 1001), MODES)
+    for by, mode in ((y, "trunc"), *cases):
+        operator = aten.div.Tensor_mode if isinstance(by, torch.Tensor) else aten.div.Scalar_mode
+        got, want = (divide(x, by, rounding_mode=mode) for divide in (table[operator], operator))
+        assert got is NotImplemented or torch.equal(got, want), (by, mode)
+
+
+def test_a_quotient_is_cut_where_the_language_has_reciprocals_only() -> None:
+    y = torch.arange(1.0, 64)
+    low = irwidget.lower(partial(torch.div, rounding_mode="trunc"), y * 2, y, to="tosa_mlir", check=True)
+    assert low.check
+    assert low.check.state == "equal", low.check
+
+
+def test_a_half_is_cut_by_a_number_of_more_digits() -> None:
+    x, _ = _quotients(torch.bfloat16)
+    low = irwidget.lower(lambda x: torch.div(x, 3.3, rounding_mode="trunc"), x, to="linalg_on_tensors_mlir", check=True)
+    assert low.check
+    assert low.check.state == "equal", low.check
 
 
 @pytest.mark.parametrize("kind", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
@@ -70,6 +104,9 @@ WIDE = torch.tensor([1.0, 2.0], dtype=torch.float64)
         (lambda x: x.clamp(0, 1), torch.ones(2).int(), "linalg_on_tensors_mlir", ""),
         (lambda x: x + x, torch.tensor([1]), "tosa_mlir", "aten.add: torch-mlir adds integers of 64 bits"),
         (lambda x: 3 - x, torch.tensor([1]), "tosa_mlir", "aten.sub: torch-mlir adds integers of 64 bits"),
+        (lambda x: x // 3, torch.tensor([1]), "tosa_mlir", "aten.div.Tensor_mode: torch-mlir rounds quotients"),
+        (lambda x: x % 3, torch.tensor([1]), "tosa_mlir", "aten.remainder: torch-mlir rounds quotients"),
+        (lambda x: torch.div(x, 3, rounding_mode="trunc"), torch.tensor([1]), "tosa_mlir", ""),
         (lambda x: x + x, torch.tensor([1]), "linalg_on_tensors_mlir", ""),
         (lambda x: x + x, torch.tensor([1]).int(), "tosa_mlir", ""),
         (lambda x: x * 0.1, WIDE, "tosa_mlir", "aten.mul: torch-mlir holds numbers"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -43,6 +44,23 @@ def test_functions_of_two_are_those_of_eager_at_every_pair_of_edges() -> None:
         a, b = x[small].to(one), y[small].mul(3).to(one)
         torch.testing.assert_close(TABLE[aten.fmod.Tensor](a, b), torch.fmod(a, b), equal_nan=True)
         torch.testing.assert_close(TABLE[aten.fmod.Scalar](a, 0.75), torch.fmod(a, 0.75), equal_nan=True)
+
+
+@pytest.mark.parametrize("operator", [aten.tril_indices.default, aten.triu_indices.default])
+def test_places_of_a_triangle_are_those_of_eager(operator: Any) -> None:
+    for rows, columns, offset in itertools.product(range(6), range(6), range(-7, 8)):
+        got, want = TABLE[operator](rows, columns, offset), operator(rows, columns, offset)
+        assert (got is NotImplemented and not want.numel()) or torch.equal(got, want), (rows, columns, offset)
+    assert TABLE[operator](2, 2, dtype=torch.int32).dtype == torch.int32
+
+
+def test_pairs_of_features_reach_tosa() -> None:
+    def pairs(x: torch.Tensor) -> torch.Tensor:
+        return torch.bmm(x, x.mT)[:, *torch.tril_indices(4, 4, -1)]
+
+    low = irwidget.lower(pairs, torch.randn(2, 4, 3), to="tosa_mlir", check=True)
+    assert low.check
+    assert low.check.state == "equal", low.check
 
 
 @pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
