@@ -79,7 +79,7 @@ def _kind() -> Any:
         def __repr__(self) -> str:
             return repr(bare(self) if self.ndim else self[()])
 
-        def __hash__(self) -> int:
+        def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
             return hash(bare(self)[()])  # a number has one; NumPy's error for others
 
         def __round__(self, *digits: Any) -> Any:
