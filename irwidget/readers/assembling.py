@@ -70,7 +70,8 @@ def _trace(log: Log, compilation: LoggedCompilation, name: str, tool: str, torn:
     said, failure = _said(log, compilation, told)
     if torn:
         said.append(Diagnostic("warning", _TORN.format(torn)))
-    if (cut := compilation.pieces[-1].printed).cut and cut.stop == log.size:
+    cut = next((one.printed for one in compilation.pieces if one.printed.cut and one.printed.stop == log.size), None)
+    if cut is not None:
         ends = f"The log ends in the middle of the IR {cut.when} {cut.name}: the text is what is there"
         said.append(Diagnostic("warning", ends, _place(log, max(log.size - 1, 0))))
     return Trace(

@@ -108,6 +108,10 @@ def test_a_log_that_ends_within_a_file_says_so(tmp_path):
     (low,) = irwidget.open(text[: text.index("%param", at)])
     assert low.dumps[-1].name == "after optimizations (cut off)"
     assert "The log ends in the middle of the IR after after optimizations" in low.diagnostics[-1].message
+    of_passes = text.index("*** End module_0000.jit__lambda.tanh_reduce_fusion_kernel_module.mlir-passes.log")
+    *_, kernel = irwidget.open(text[: text.rindex("\n    llvm.", 0, of_passes) + 12])
+    assert [one.name for one in kernel.dumps[-3:]] == ["reconcile-unrealized-casts", "canonicalize (cut off)", "cse"]
+    assert "The log ends in the middle of the IR before cse" in kernel.diagnostics[-1].message
 
 
 def module(name, operation):

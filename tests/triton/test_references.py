@@ -233,7 +233,8 @@ def test_what_says_nothing_of_a_difference_is_not_taken_for_a_comparison():
 def test_arrays_and_lists_of_results_are_as_others():
     lines = [
         "a = y.numpy(); e = np.abs(a - x.numpy() - 1).max(); n = y.tolist()",
-        "shown = repr(a[:1]) == repr(np.array(a[:1])), repr(e), f'{e:.1f}', round(e, 1), '%.1f' % e, max(e, 0.5), {e: 1}[e]",
+        "numbers = f'{e:.1f}', round(e, 1), '%.1f' % e, max(e, 0.5), {e: 1}[e]",
+        "shown = repr(a[:1]) == repr(np.array(a[:1])), repr(e), *numbers",
         "copies = [*map(pickle.loads, map(pickle.dumps, (a, e, n)))]; kinds = [type(one) for one in copies]",
         "import warnings\nwith warnings.catch_warnings(action='error'): float((y - x).abs().max())",
     ]
