@@ -91,9 +91,8 @@ class _Rules:
             last = self._last_variable()
             return LayoutRule("FixedInOut", (default,), (last, None, None, last, last))
         if op.is_mutation:
-            self._check_copy()
-        if op.is_mutation:
-            return LayoutRule("AllSame" if self._dense() else "AnyIn", self.layouts[op.target])
+            whole = self._copies_sticks() or op.rule == "copy_back"
+            return LayoutRule("AllSame" if whole and self._dense() else "AnyIn", self.layouts[op.target])
         if op.rule == "constant":
             return LayoutRule("AnyIn", self._constant_candidates())
         if op.kind in ("constant", "empty", "multi_output"):
@@ -111,8 +110,12 @@ class _Rules:
             return LayoutRule("AllSame", self._single())
         return LayoutRule("AllSame", self._several())
 
-    def _check_copy(self) -> None:
-        """What is copied into a part of a tensor stays inside of the stick that it begins in, on both sides."""
+    def _copies_sticks(self) -> bool:
+        """Whether what is copied into a part of a tensor begins with a stick on both sides.
+
+        Otherwise it stays inside of the stick that it begins in. Raises UnsupportedError where it does not.
+        """
+        begins = True
         sides = [(self.op.target, self.op.write, layout) for layout in self.layouts[self.op.target]]
         sides += [(r.buffer, r.index, layout) for r in self.reads for layout in self.layouts[r.buffer]]
         for name, index, layout in sides:
@@ -123,6 +126,8 @@ class _Rules:
                 raise self._no_layout(
                     f"a copy of a part that begins {index.offset} elements into {name}, inside a stick of {eps}"
                 )
+            begins = begins and not stick.offset
+        return begins
 
     def _dense(self) -> bool:
         """Whether each operand can have sticks of more than one element."""
