@@ -58,9 +58,11 @@ class _Dumped:
 
     @property
     def order(self) -> object:
+        """By module and what is made of it; kernels of Triton's, whose logs do not say of which module, come last."""
         rank = min(_KINDS.index(self.kind), _KINDS.index("triton"))
         number = int(self.name["number"] or 0)
         return (
+            self.kind == "triton",
             natural(self.module),
             rank,
             number,

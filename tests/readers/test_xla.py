@@ -122,6 +122,32 @@ def before(name, on):
     return f"// -----// IR Dump Before {name.title()}: {name} ('builtin.module' operation: @{on}) //----- //\n"
 
 
+def test_what_a_gpu_has_besides(tmp_path):
+    """Kernels of Triton's, whose logs have the IR before and after each pass, and PTX, whole or in shards."""
+    hlo = "HloModule jit_f\n\nENTRY e {\n}\n"
+    dump = [module("k", f'"x.{name}"()') for name in ("one", "two", "three")]
+    names = ["before_optimizations.txt", "sm_9.0_gpu_after_optimizations.txt", "ir-no-opt.ll", "ptx", "2.ptx"]
+    for name in names:
+        (tmp_path / f"module_0003.jit_f.{name}").write_text(hlo if name.endswith("txt") else f"; {name}\n")
+    (tmp_path / "jit_f.gemm_fusion.1.triton-passes.log").write_text(
+        before("p", "k") + dump[0] + after("p", "k") + dump[1] + before("q", "k") + dump[1] + after("q", "k") + dump[2]
+    )
+    whole, kernel = irwidget.open(tmp_path)
+    assert (whole.name, kernel.name) == ("module_0003.jit_f", "jit_f gemm_fusion.1")
+    assert [(one.name, one.language, str(one.scope), one.text) for one in whole.dumps] == [
+        ("input", "hlo", "module", hlo), ("after optimizations", "hlo", "module", hlo),
+        ("ir-no-opt", "llvm", "module", "; ir-no-opt.ll\n"),
+        ("ptx", "ptx", "module", "; ptx\n"), ("ptx", "ptx", "2", "; 2.ptx\n"),
+    ]  # fmt: skip
+    assert [(one.name, one.text.strip()) for one in kernel.dumps] == [
+        *zip(("input", "p", "q"), map(str.strip, dump), strict=True)
+    ]
+
+
+def after(name, on):
+    return before(name, on).replace("Before", "After")
+
+
 def test_kernels_that_xla_emits_side_by_side_are_kept_apart(tmp_path):
     """What two threads print into one file: dumps of both, and one that another interrupts."""
     first, second = (tmp_path / f"module_0001.jit_f.{name}.mlir-passes.log" for name in "ab")
