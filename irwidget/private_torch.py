@@ -154,6 +154,14 @@ def of_unpickled_tensors(around: Callable[[], contextlib.AbstractContextManager[
     return _utils, "_rebuild_tensor", made
 
 
+def reads_base(function: Any) -> bool:
+    """Whether a function that a mode is asked about reads what a tensor is a view of, `Tensor._base`."""
+    import torch
+
+    kind: Any = torch.Tensor
+    return function == kind._base.__get__
+
+
 def storage_id(tensor: torch.Tensor) -> int:
     """A number that tensors share which share memory, fake ones too."""
     return storage_key(tensor.untyped_storage())

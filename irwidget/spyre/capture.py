@@ -26,6 +26,8 @@ from irwidget.private_torch import (
     dispatch_functionalize,
     make_fx,
     pytree,
+    reads_base,
+    storage_id,
     traced_as_written,
     writes,
 )
@@ -69,7 +71,14 @@ class CapturedGraph:
 
 
 class _Annotate(TorchFunctionMode):
-    """Write the user's line and the active hints on every node."""
+    """Write the user's line and the active hints on every node, and answer what a tensor is a view of.
+
+    Functional tensors have no base, which is None to who asks; here it is the first tensor with the same memory.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._owners: dict[int, torch.Tensor] = {}
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         place = _replaying.get()
@@ -80,6 +89,12 @@ class _Annotate(TorchFunctionMode):
         hints = active_hints()
         if hints:
             note["hints"] = hints
+        for one in pytree.tree_leaves(args):
+            if isinstance(one, torch.Tensor) and one.layout is torch.strided:
+                self._owners.setdefault(storage_id(one), one)
+        if reads_base(func):
+            base = self._owners.get(storage_id(args[0]))
+            return None if base is args[0] else base
         with fx_traceback.annotate(note):
             return COMPOSED.get(func, func)(*args, **(kwargs or {}))
 

@@ -15,6 +15,7 @@ import threading
 
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
 
 from irwidget import private_torch as private
 from irwidget import private_torch_library as library
@@ -269,6 +270,22 @@ def test_tensors_that_share_memory_are_known():
     with private.FakeTensorMode():
         fake = torch.empty(4)
         assert private.storage_id(fake) == private.storage_id(fake.view(2, 2)) != private.storage_id(fake + 1)
+
+
+def test_a_mode_knows_when_a_base_is_read():
+    read: list[bool] = []
+
+    class Mode(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            read.append(private.reads_base(func))
+            return func(*args, **(kwargs or {}))
+
+    x = torch.zeros(4)
+    with Mode():
+        view = x[1:]
+        assert view._base is x
+        assert view.T is not x
+    assert read == [False, True, False]
 
 
 def test_each_thread_knows_for_itself_whether_a_fake_mode_is_at_work():

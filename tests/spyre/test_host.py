@@ -223,6 +223,24 @@ def test_what_begins_inside_a_stick_and_can_be_moved_runs_on_the_device(function
     assert on_host(equal_to_eager(function, *(half(*size) for size in sizes))) == []
 
 
+def test_what_a_view_is_of_is_known():
+    def of_an_input(a):
+        part = a[:, 1:2]
+        part.fill_(2.0)
+        return part._base
+
+    def of_a_result(a):
+        made = a * 2
+        part = made[:, 1:2].T
+        part.fill_(3.0)
+        assert made._base is None is part._base._base
+        return part._base, made + 1
+
+    for function in (of_an_input, of_a_result):
+        program = equal_to_eager(function, half(4, 64))
+        assert len(_flat(program.run(half(4, 64)))) == len(_flat(function(half(4, 64))))
+
+
 @pytest.mark.parametrize("dim", [0, 1])
 def test_a_decomposition_that_writes_in_place_keeps_what_it_wrote(dim):
     x = half(8, 64)
