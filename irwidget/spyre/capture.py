@@ -90,13 +90,19 @@ class _Annotate(TorchFunctionMode):
         if hints:
             note["hints"] = hints
         for one in pytree.tree_leaves(args):
-            if isinstance(one, torch.Tensor) and one.layout is torch.strided:
-                self._owners.setdefault(storage_id(one), one)
-        if reads_base(func):
-            base = self._owners.get(storage_id(args[0]))
+            if isinstance(one, torch.Tensor):
+                self._owner(one)
+        if reads_base(func) and (base := self._owner(args[0])) is not None:
             return None if base is args[0] else base
         with fx_traceback.annotate(note):
             return COMPOSED.get(func, func)(*args, **(kwargs or {}))
+
+    def _owner(self, tensor: torch.Tensor) -> torch.Tensor | None:
+        """The first tensor with its memory; None for what has none of its own: sparse, or wrapped by a transform."""
+        try:
+            return self._owners.setdefault(storage_id(tensor), tensor)
+        except NotImplementedError:
+            return None
 
 
 _replaying: ContextVar[tuple[tuple[str, int], str] | None] = ContextVar("replaying", default=None)
