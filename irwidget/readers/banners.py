@@ -38,20 +38,23 @@ class Found:
     """Whether it begins on a line that another had begun."""
 
 
-def scan(log: Log, start: int, found: Iterable[Found]) -> Iterator[PrintedDump | Said]:
-    """The dumps of a log from byte `start` on, below the banners that were found there, and what is between them."""
+def scan(log: Log, start: int, found: Iterable[Found], stop: int | None = None) -> Iterator[PrintedDump | Said]:
+    """The dumps of a log from byte `start` on, below the banners that were found there, and what is between them.
+
+    They end at byte `stop`, or with the log.
+    """
     before: Found | None = None
     for one in found:
         yield from _region(log, before, start, one.start, last=False, interrupted=one.interrupts)
         before, start = one, one.stop
-    yield from _region(log, before, start, log.size, last=True)
+    yield from _region(log, before, start, log.size if stop is None else stop, last=True)
 
 
-def found(log: Log, start: int = 0) -> Iterator[Found]:
-    """The banners of a log, with their places."""
+def found(log: Log, start: int = 0, stop: int | None = None) -> Iterator[Found]:
+    """The banners of a log, or of its bytes from `start` up to `stop`, with their places."""
     fresh, marked = True, False
     """Whether the window begins with a line; whether LLVM's banners are known to begin their lines in this log."""
-    for offset, data in log.windows(start):
+    for offset, data in log.windows(start, stop):
         at = 0
         while (hit := data.find(NEEDLE, at)) >= 0:
             if data[hit - 3 : hit] != b"***" and data[hit + 4 : hit + 8] not in (b"Dump", b"Befo"):

@@ -10,7 +10,7 @@ from pathlib import Path
 from irwidget.readers.assembling import assembled
 from irwidget.readers.base import Reader, ReaderInput
 from irwidget.readers.found import PrintedDump
-from irwidget.readers.log import Joined
+from irwidget.readers.log import Joined, Log
 from irwidget.trace import Trace
 
 MOST_FILES = 200_000
@@ -71,5 +71,8 @@ class FolderReader(Reader):
         ]
         found.sort(key=lambda one: self.order(one[0]))  # pyright: ignore[reportArgumentType, reportCallIssue]
         log = Joined([path for _, path in found], given.name, given.folder)
-        printed = [self.printed(match, path, *span) for (match, path), span in zip(found, log.spans, strict=True)]
-        return assembled(log, printed, given.name, self.tool)
+        return self.traces(log, [(match, path, *at) for (match, path), at in zip(found, log.spans, strict=True)])
+
+    def traces(self, log: Log, found: Sequence[tuple[re.Match[str], Path, int, int]]) -> Sequence[Trace]:
+        """The lowerings of these files: each with its name, and where it begins and ends in the log of all."""
+        return assembled(log, [self.printed(*one) for one in found], log.name, self.tool)

@@ -151,24 +151,6 @@ class Joined(Log):
         return data
 
 
-class Part(Log):
-    """The bytes of a log from `start` up to `stop`, as a log."""
-
-    def __init__(self, log: Log, start: int, stop: int) -> None:
-        self.name, self.path = log.name, log.path
-        self._last, self._lines = (0, b""), [0]
-        self._log, self._start = log, start
-        self.size = stop - start
-
-    def refresh(self) -> bool:
-        """A part does not grow: False."""
-        return False
-
-    def read(self, start: int, stop: int) -> bytes:
-        """The bytes from `start` up to `stop`, counted from where the part begins. Raises as the log does."""
-        return self._log.read(self._start + start, self._start + min(stop, self.size))
-
-
 def of_bytes(data: bytes, name: str, most: int = MOST) -> Log:
     """A log of what is given. Raises UsageError for a gzip bomb."""
     file = tempfile.TemporaryFile()  # noqa: SIM115  # as long as the log

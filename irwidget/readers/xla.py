@@ -10,13 +10,14 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from irwidget.readers import banners, mlir
 from irwidget.readers.assembling import assembled
 from irwidget.readers.base import Reader, ReaderInput
-from irwidget.readers.folders import files, has, natural
+from irwidget.readers.folders import FolderReader, natural
 from irwidget.readers.found import PrintedDump, Said
-from irwidget.readers.log import Joined, Log, Part
+from irwidget.readers.log import Log
 from irwidget.toolchain.llvm_passes import joined
 from irwidget.trace import Diagnostic, Trace, shared_scope
 
@@ -37,6 +38,21 @@ _EDGE = re.compile(rb"^\*\*\* (Begin|End) (\S[^\n]*?) \*\*\*\r?\n?", re.M)
 _BEGIN = re.compile(rb"^\*\*\* Begin (?:\d+\.)?module_\d+\.", re.M)
 
 
+def _kind(name: re.Match[str]) -> str:
+    return next(kind for kind in _KINDS if name[kind])
+
+
+def _kernel(name: re.Match[str]) -> str:
+    return next(filter(None, name.group("triton", "passed", "lowered", "kernel", "code")), "")
+
+
+def _order(name: re.Match[str]) -> object:
+    """By module and what is made of it; kernels of Triton's, whose logs do not say of which module, come last."""
+    rank = _KINDS.index(_kind(name))
+    of_module = natural(name["module"] or name["of"]), min(rank, _KINDS.index("triton")), int(name["number"] or 0)
+    return bool(name["triton"]), *of_module, natural(_kernel(name)), rank, name["back"] or ""
+
+
 @dataclass(frozen=True, slots=True)
 class _Dumped:
     """A file that XLA dumped."""
@@ -50,45 +66,31 @@ class _Dumped:
 
     @property
     def kind(self) -> str:
-        return next(kind for kind in _KINDS if self.name[kind])
+        return _kind(self.name)
 
     @property
     def kernel(self) -> str:
-        return next(filter(None, self.name.group("triton", "passed", "lowered", "kernel", "code")), "")
-
-    @property
-    def order(self) -> object:
-        """By module and what is made of it; kernels of Triton's, whose logs do not say of which module, come last."""
-        rank = min(_KINDS.index(self.kind), _KINDS.index("triton"))
-        number = int(self.name["number"] or 0)
-        return (
-            self.kind == "triton",
-            natural(self.module),
-            rank,
-            number,
-            natural(self.kernel),
-            _KINDS.index(self.kind),
-            self.name["back"] or "",
-        )
+        return _kernel(self.name)
 
     def printed(self, group: str) -> PrintedDump:
         """The dump that it is, of all but the logs of passes."""
-        name, at = self.name, (self.start, self.stop)
-        of_kernel = shared_scope(kernel=self.kernel)
+        return replace(self._alone(), group=group, cut=self.cut)
+
+    def _alone(self) -> PrintedDump:
+        name, at, of_kernel = self.name, (self.start, self.stop), shared_scope(kernel=self.kernel)
         match self.kind:
             case "start":
-                return PrintedDump("input", *at, "start", "hlo", group=group, cut=self.cut)
+                return PrintedDump("input", *at, "start", "hlo")
             case "number":
-                return PrintedDump(name["after"], *at, "after", "hlo", group=group, cut=self.cut, step=name["pipeline"])
+                return PrintedDump(name["after"], *at, "after", "hlo", step=name["pipeline"])
             case "end":
-                return PrintedDump("after optimizations", *at, "after", "hlo", group=group, cut=self.cut)
+                return PrintedDump("after optimizations", *at, "after", "hlo")
             case "lowered":
-                return PrintedDump("output", *at, "output", "mlir", group=group, cut=self.cut, step="emitter")
+                return PrintedDump("output", *at, "output", "mlir", step="emitter")
             case "back":
-                step = "back end"
-                return PrintedDump(name["back"], *at, "after", "llvm", of_kernel, group=group, cut=self.cut, step=step)
+                return PrintedDump(name["back"], *at, "after", "llvm", of_kernel, step="back end")
             case _:
-                return PrintedDump("ptx", *at, "after", "ptx", of_kernel, group=group, cut=self.cut)
+                return PrintedDump("ptx", *at, "after", "ptx", of_kernel)
 
 
 @dataclass(slots=True)
@@ -112,21 +114,18 @@ class _Dumps:
 
     def _passes(self, dumped: _Dumped, group: str, others: Collection[str]) -> Iterator[PrintedDump | Said]:
         """The passes of a kernel. XLA emits kernels side by side, and may print several into one file."""
-        log, at = Part(self.log, dumped.start, dumped.stop), dumped.start
-        for one in banners.scan(log, 0, banners.found(log)):
+        start, stop = dumped.start, dumped.stop
+        for one in banners.scan(self.log, start, banners.found(self.log, start, stop), stop):
             if isinstance(one, Said):
-                yield Said(at + one.start, at + one.stop, group)
-            elif (of := mlir.body(log.read(one.start, one.stop)).symbol) in others:
+                yield replace(one, group=group)
+            elif (of := mlir.body(self.log.read(one.start, one.stop)).symbol) in others:
                 self.strange[group][of] += 1
             else:
-                place = {"start": at + one.start, "stop": at + one.stop}
-                yield replace(
-                    one, **place, group=group, step="emitter", cut=one.cut or (dumped.cut and one.stop == log.size)
-                )
+                yield replace(one, group=group, step="emitter", cut=one.cut or (dumped.cut and one.stop == stop))
 
-    def traces(self, name: str) -> list[Trace]:
+    def traces(self) -> list[Trace]:
         """The lowerings, with what to know of them."""
-        return [self._told(one) for one in assembled(self.log, self, name, "xla")]
+        return [self._told(one) for one in assembled(self.log, self, self.log.name, "xla")]
 
     def _told(self, trace: Trace) -> Trace:
         others = self.strange.get(trace.name)
@@ -139,38 +138,27 @@ class _Dumps:
         return replace(trace, diagnostics=(*trace.diagnostics, Diagnostic("remark", said)))
 
 
-class XLADump(Reader):
+class XLADump(FolderReader):
     """HLO after each pass that changed something, then what the back end made of it."""
 
     name = "xla"
     summary = "the folder of --xla_dump_to (JAX, OpenXLA)"
+    file = _FILE
 
-    def recognises(self, given: ReaderInput) -> bool:
-        folder = given.folder
-        return has(folder, lambda path: _FILE.fullmatch(path.relative_to(folder or path).as_posix()) is not None)
+    def order(self, found: re.Match[str]) -> object:
+        return _order(found)
 
-    def read(self, given: ReaderInput) -> Sequence[Trace]:
-        if given.folder is None:
-            return []
-        found = [
-            (match, path)
-            for path in files(given.folder)
-            if (match := _FILE.fullmatch(path.relative_to(given.folder).as_posix())) and path.stat().st_size
-        ]
+    def traces(self, log: Log, found: Sequence[tuple[re.Match[str], Path, int, int]]) -> Sequence[Trace]:
         stamps = defaultdict[str, set[str]](set)
-        for match, _ in found:
+        for match, *_ in found:
             stamps[match["module"] or ""] |= {match["stamp"]} if match["stamp"] else set()
 
-        def dumped(match: re.Match[str], start: int, stop: int) -> _Dumped:
+        def called(match: re.Match[str]) -> str:
             module = match["module"] or match["of"]
             several = match["stamp"] and len(stamps[module]) > 1  # of several processes
-            return _Dumped(match, start, stop, f"{match['stamp']}.{module}" if several else module)
+            return f"{match['stamp']}.{module}" if several else module
 
-        found.sort(key=lambda one: dumped(one[0], 0, 0).order)  # pyright: ignore[reportArgumentType, reportCallIssue]
-        log = Joined([path for _, path in found], given.name, given.folder)
-        return _Dumps(log, [dumped(match, *at) for (match, _), at in zip(found, log.spans, strict=True)]).traces(
-            given.name
-        )
+        return _Dumps(log, [_Dumped(match, start, stop, called(match)) for match, _, start, stop in found]).traces()
 
 
 class XLALog(Reader):
@@ -185,8 +173,8 @@ class XLALog(Reader):
     def read(self, given: ReaderInput) -> Sequence[Trace]:
         if given.log is None:
             return []
-        found = sorted(_printed(given.log), key=lambda one: one.order)  # pyright: ignore[reportArgumentType, reportCallIssue]
-        return _Dumps(given.log, found).traces(given.name)
+        found = sorted(_printed(given.log), key=lambda one: _order(one.name))  # pyright: ignore[reportArgumentType, reportCallIssue]
+        return _Dumps(given.log, found).traces()
 
 
 def _printed(log: Log) -> Iterator[_Dumped]:

@@ -105,6 +105,18 @@ class View:
     text: Callable[[Sequence[Any]], str]
     """What a terminal shows."""
 
+    @classmethod
+    def of_one(cls, name: str, module: str, fits: Callable[[Sequence[Any]], bool] = lambda _: False) -> View:
+        """A view of one result, which `show`, `page` and `text` of a module draw: it is imported when one is shown.
+
+        Unless it `fits`, it is shown of what asks for it by its name.
+        """
+
+        def drawn(what: str) -> Callable[..., Any]:
+            return lambda results, *given: imported(f"{module}:{what}")(results[0], *given)
+
+        return cls(name, fits, drawn("show"), drawn("page"), drawn("text"))
+
 
 def imported(what: Any) -> Any:
     """An object, or the one that `"package.module:name"` names. Raises ImportError, AttributeError."""

@@ -9,9 +9,9 @@ import anywidget
 import traitlets
 
 from irwidget.sweeps.cells import Cell
-from irwidget.sweeps.result import Sweep, SweepComparison
+from irwidget.sweeps.result import Sweep
 from irwidget.views import base, fallbacks, offline
-from irwidget.views.markup import aligned, folded, row, table, tag
+from irwidget.views.markup import aligned, folded, row, tag
 from irwidget.views.widget import PassDiff
 
 MARKS = {"ok": "ok", "unsupported": "unsup.", "failed": "failed", "export": "export", "tool": "tool", "usage": "usage",
@@ -30,7 +30,7 @@ def text(sweep: Sweep) -> str:
         rows.append((model, *(_mark(cells.get((model, target))) for target in targets)))
     lines = [*aligned(rows), "", sweep.summary]
     failures = sweep.failures
-    lines += [f"{cell.model} to {cell.target}: {_why(cell)}" for cell in failures[:TEXT_FAILURES]]
+    lines += [f"{cell.model} to {cell.target}: {why(cell)}" for cell in failures[:TEXT_FAILURES]]
     if len(failures) > TEXT_FAILURES:
         lines.append(f"... {len(failures) - TEXT_FAILURES} more failures")
     return "\n".join(lines)
@@ -44,7 +44,7 @@ def html(sweep: Sweep) -> str:
         for model in sweep.models
     ]
     head = tag("thead", row(("model", *sweep.targets), "th"))
-    failures = [tag("li", f"{cell.model} to {cell.target}: {_why(cell)}") for cell in sweep.failures[:HTML_FAILURES]]
+    failures = [tag("li", f"{cell.model} to {cell.target}: {why(cell)}") for cell in sweep.failures[:HTML_FAILURES]]
     return tag(
         "div",
         tag("p", tag("strong", sweep.summary)),
@@ -53,43 +53,11 @@ def html(sweep: Sweep) -> str:
     )
 
 
-def comparison_text(comparison: SweepComparison) -> str:
-    """Which versions differ, and which cells do."""
-    lines = [repr(comparison).strip("<>")]
-    lines += [f"  {name}: {old} -> {new}" for name, (old, new) in comparison.versions.items()]
-    for title, pairs in _groups(comparison):
-        lines += ["", f"{title}:", *(f"  {new.model} to {new.target}: {_change(old, new)}" for old, new in pairs)]
-    return "\n".join(lines)
-
-
-def comparison_html(comparison: SweepComparison) -> str:
-    """The same as HTML."""
-    parts = [tag("p", tag("strong", repr(comparison).strip("<>")))]
-    if comparison.versions:
-        versions = [(name, old, new) for name, (old, new) in comparison.versions.items()]
-        parts.append(table(("tool", "before", "after"), versions))
-    for title, pairs in _groups(comparison):
-        items = [tag("li", f"{new.model} to {new.target}: {_change(old, new)}") for old, new in pairs]
-        parts.append(folded(title, tag("ul", *items), opened=True))
-    return tag("div", *parts)
-
-
-def _groups(comparison: SweepComparison) -> list[tuple[str, tuple[tuple[Cell, Cell], ...]]]:
-    groups = [("Regressed", comparison.regressed), ("Fixed", comparison.fixed), ("Fail elsewhere", comparison.moved)]
-    return [(title, pairs) for title, pairs in groups if pairs]
-
-
-def _change(old: Cell, new: Cell) -> str:
-    if new.ok:
-        return f"ok, was {_why(old)}"
-    return _why(new) if old.ok else f"{_why(new)}; was {_why(old)}"
-
-
 def _mark(cell: Cell | None) -> str:
     return MARKS[cell.status] if cell else "-"
 
 
-def _why(cell: Cell) -> str:
+def why(cell: Cell) -> str:
     """Status, pass, op and the first line of the message, unless that says no more than those."""
     first = cell.message.split("\n")[0]
     short = first if len(first) <= 160 else first[:159] + "…"
@@ -97,7 +65,7 @@ def _why(cell: Cell) -> str:
 
 
 def _html_cell(cell: Cell | None) -> str:
-    return tag("td", _mark(cell), title=_why(cell) if cell and not cell.ok else False)
+    return tag("td", _mark(cell), title=why(cell) if cell and not cell.ok else False)
 
 
 def _data(sweep: Sweep) -> bytes:
@@ -156,6 +124,11 @@ class SweepMap(base.BundledView):
         return html(self.sweep), text(self.sweep)
 
 
+def show(sweep: Sweep, key: str | None) -> SweepMap:
+    """The heat map, in a notebook."""
+    return SweepMap(sweep)
+
+
 def page(sweep: Sweep, title: str) -> str:
     """The heat map as a page that needs no kernel and no network, with the dumps of every cell that kept them."""
     state = {
@@ -169,8 +142,3 @@ def page(sweep: Sweep, title: str) -> str:
             shown = offline.view(offline.state_of([trace]), fallbacks.html([trace]))
             parts.append(f'<template id="irw-cell-{number}">{shown}</template>')
     return offline.document("\n".join(parts), title, ["viewer", "sweep"])
-
-
-def comparison_page(comparison: SweepComparison, title: str) -> str:
-    """What changed, as a page that needs no kernel and no network."""
-    return offline.document(tag("h1", title) + comparison_html(comparison), title, [])

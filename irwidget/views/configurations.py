@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from IPython.display import HTML
+
 from irwidget.views import offline
 from irwidget.views.markup import aligned, table, tag
 
@@ -32,6 +34,11 @@ def _cell(name: str, value: Any) -> str:
 def text(rows: Sequence[Mapping[str, Any]]) -> str:
     """A line for each configuration."""
     return "\n".join(line.rstrip() for line in aligned(_cells(rows)))
+
+
+def show(rows: Sequence[Mapping[str, Any]], key: str | None) -> HTML:
+    """The table, in a notebook."""
+    return HTML(html(rows))
 
 
 def html(rows: Sequence[Mapping[str, Any]]) -> str:

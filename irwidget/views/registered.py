@@ -39,6 +39,9 @@ def _show_program(results: Sequence[Any], key: str | None) -> Any:
     return show(results[0], key=key)
 
 
+_COMPARISON = View.of_one("comparison", "irwidget.views.comparison")
+
+
 def _is_experiment(results: Sequence[Any]) -> bool:
     return len(results) == 1 and "original" in results[0].results
 
@@ -50,33 +53,15 @@ def _beside(result: Any) -> Any:
 
 
 def _show_experiment(results: Sequence[Any], key: str | None) -> Any:
-    return _show_comparison([_beside(results[0])], key)
+    return _COMPARISON.show([_beside(results[0])], key)
 
 
 def _experiment_page(results: Sequence[Any], title: str) -> str:
-    return _comparison_page([_beside(results[0])], title)
+    return _COMPARISON.page([_beside(results[0])], title)
 
 
 def _experiment_text(results: Sequence[Any]) -> str:
-    return _comparison_text([_beside(results[0])])
-
-
-def _show_comparison(results: Sequence[Any], key: str | None) -> Any:
-    from irwidget.views import comparison
-
-    return comparison.show(results[0], key)
-
-
-def _comparison_page(results: Sequence[Any], title: str) -> str:
-    from irwidget.views import comparison
-
-    return comparison.page(results[0], title)
-
-
-def _comparison_text(results: Sequence[Any]) -> str:
-    from irwidget.views import comparison
-
-    return comparison.text(results[0])
+    return _COMPARISON.text([_beside(results[0])])
 
 
 def _is_compiled(results: Sequence[Any]) -> bool:
@@ -109,51 +94,13 @@ def _are_layouts(results: Sequence[Any]) -> bool:
     return len(results) == 1 and results[0].results.get("layouts") is results[0]
 
 
-def _show_layouts(results: Sequence[Any], key: str | None) -> Any:
-    from irwidget.views import layouts
-
-    return layouts.show(results[0], key)
-
-
-def _layouts_page(results: Sequence[Any], title: str) -> str:
-    from irwidget.views import layouts
-
-    return layouts.page(results[0], title)
-
-
-def _layouts_text(results: Sequence[Any]) -> str:
-    from irwidget.views import layouts
-
-    return layouts.text(results[0])
-
-
-def _show_configurations(results: Sequence[Any], key: str | None) -> Any:
-    from IPython.display import HTML
-
-    from irwidget.views import configurations
-
-    return HTML(configurations.html(results[0]))
-
-
-def _configurations_page(results: Sequence[Any], title: str) -> str:
-    from irwidget.views import configurations
-
-    return configurations.page(results[0], title)
-
-
-def _configurations_text(results: Sequence[Any]) -> str:
-    from irwidget.views import configurations
-
-    return configurations.text(results[0])
-
-
 VIEWS = (
-    View("comparison", lambda _: False, _show_comparison, _comparison_page, _comparison_text),
-    View("configurations", lambda _: False, _show_configurations, _configurations_page, _configurations_text),
+    _COMPARISON,
+    View.of_one("configurations", "irwidget.views.configurations"),
     View("experiment", _is_experiment, _show_experiment, _experiment_page, _experiment_text),
     View("spyre program", _is_program, _show_program, _page, _text),
     View("schedule", _is_compiled, _show_compiled, _compiled_page, _compiled_text),
-    View("layouts", _are_layouts, _show_layouts, _layouts_page, _layouts_text),
+    View.of_one("layouts", "irwidget.views.layouts", _are_layouts),
     View("lowerings", lambda _: True, _show, _page, _text),
 )
 """Two lowerings side by side; the table of an autotuner's configurations; an experiment beside its original; the

@@ -1,6 +1,7 @@
 /** The row of controls above the panes. */
 
 import { h, OWN_KEYS } from "./dom";
+import type { Trace } from "./dumps";
 import type { State, Store } from "./model";
 
 /** What is said of a diff, and means nothing of columns. */
@@ -119,18 +120,12 @@ export class Toolbar {
     this.found.textContent = this.found.title = found;
   }
 
-  traces(names: readonly string[], current: number, against: number): void {
-    this.trace.hidden = this.against.hidden = names.length < 2;
-    options(
-      this.trace,
-      names.map((name, i) => [String(i), name]),
-      String(current),
-    );
-    options(
-      this.against,
-      [["-1", "against the pass before"], ...names.map((name, i): [string, string] => [String(i), `against ${name}`])],
-      String(against),
-    );
+  traces(traces: readonly Trace[], current: number, against: number): void {
+    this.trace.hidden = this.against.hidden = traces.length < 2;
+    const choices = (before: string): [string, string][] =>
+      traces.map(({ title }, i) => [String(i), `${before}${title}`]);
+    options(this.trace, choices(""), String(current));
+    options(this.against, [["-1", "against the pass before"], ...choices("against ")], String(against));
   }
 
   symbols(names: readonly string[], current: State["symbol"]): void {

@@ -279,11 +279,7 @@ export class Viewer implements View {
     const { store } = this;
     this.drawHead();
     this.experiments.draw();
-    this.toolbar.traces(
-      this.traces.map(({ title }) => title),
-      store.get("trace"),
-      store.get("against"),
-    );
+    this.toolbar.traces(this.traces, store.get("trace"), store.get("against"));
     const names = new Set(
       [...this.analysis.segments(this.left), ...this.analysis.segments(this.right)].map(({ name }) => name),
     );
@@ -333,7 +329,7 @@ export class Viewer implements View {
     const { mode } = this.compare;
     this.titles.dataset["mode"] = mode;
     this.titles.dataset["layout"] = this.room.name;
-    this.toolbar.last.hidden = !(this.asker && this.model.get("last") && this.analysis.dumps.traces.length === 1);
+    this.toolbar.last.hidden = !(this.asker && this.model.get("last") && this.traces.length === 1);
     const of = this.apart ? [this.choice.leftTrace.title, this.trace.title] : ["", ""];
     this.titles.replaceChildren(
       ...(mode === "alone" || mode === "absent" ? [] : [title("left", left, this.left, of[0]!)]),

@@ -96,10 +96,9 @@ def test_the_same_files_in_one_log(tmp_path):
     assert [dumps(one) for one in found] == [dumps(runs[0]), dumps(kernel)]
     assert [one.name for one in found] == ["module_0000.jit__lambda", KERNEL]
     twice = irwidget.open(log.read_text() * 2)
-    assert [dumps(one) for one in twice] == [dumps(one) for one in (found[0], found[1])] * 2
-    assert [one.name for one in twice][2:] == [
-        name.replace("lambda", "lambda, run 2") for name in ("module_0000.jit__lambda", KERNEL)
-    ]
+    assert [dumps(one) for one in twice] == [dumps(found[i]) for i in (0, 0, 1, 1)]
+    again = [one.name.replace("lambda", "lambda, run 2") for one in found]
+    assert [one.name for one in twice] == [found[0].name, again[0], found[1].name, again[1]]
 
 
 def test_a_log_that_ends_within_a_file_says_so(tmp_path):

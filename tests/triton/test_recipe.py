@@ -226,7 +226,7 @@ def test_two_configurations_diverge_at_a_pass():
     assert made.diverge(0, 0) is None
 
 
-def test_a_configuration_that_does_not_compile_is_a_row_that_says_so():
+def test_a_configuration_that_does_not_compile_is_a_row_that_says_so(tmp_path):
     kernel = triton.autotune([triton.Config({"BLOCK": 32}), triton.Config({"BLOCK": 64})], key=["n"])(tuned.fn)
     low = irwidget.lower(kernel, torch.rand(1024), 1024, to="triton_ir")
     table = low.results["configurations"].table()
@@ -241,6 +241,9 @@ def test_a_configuration_that_does_not_compile_is_a_row_that_says_so():
     assert f"{first['occupancy']:.0%}" in lines[0]
     assert ", ".join(f"{count} x {bits}" for bits, count in first["loads"].items()) in lines[0]
     assert lines[1].endswith(second["error"])
+    page = table.to_html(tmp_path / "table.html")
+    assert (tmp_path / "table.html").read_text() == page
+    assert shown["text/html"] in page
     rows = re.findall("<tr>(.*?)</tr>", shown["text/html"])
     assert re.findall("<th>(.*?)</th>", rows[0]) == names
     cells = [re.findall("<td>(.*?)</td>", row) for row in rows[1:]]

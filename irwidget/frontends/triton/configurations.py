@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
+from pathlib import Path
 from typing import Any, ClassVar
 
 from irwidget import display
@@ -28,6 +29,13 @@ class ConfigurationTable(list[dict[str, Any]]):
 
     view: ClassVar[str] = "configurations"
     """The registered view that shows it."""
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """The table as a page that needs no kernel and no network; written to `path` when given.
+
+        Raises UsageError when it cannot be written.
+        """
+        return display.page([self], "Configurations", path)
 
     def _repr_mimebundle_(self, **_: Any) -> Any:
         return {"text/plain": display.text([self]), "text/html": display.shown([self], None).data}
