@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,8 @@ from irwidget.toolchain.language import binary
 from irwidget.trace import Trace
 
 STDIN = "-"
+_SHOWN = 200
+"""Letters of a log's first line that a message has."""
 
 
 class Opened(list[Lowering]):
@@ -150,7 +153,14 @@ def _chosen(given: ReaderInput, format: str | None) -> Reader:
             return reader
     if given.log is not None and (what := binary(given.log.head)):
         raise UsageError(f"{given.name} is {what}, and no dump that a reader knows. {_known()}")
-    raise UsageError(f"{given.name} is no dump that a reader knows; format= names one. {_known()}")
+    begins = f" It begins with {first!r}." if (first := _first_line(given)) else ""
+    raise UsageError(f"{given.name} is no dump that a reader knows; format= names one.{begins} {_known()}")
+
+
+def _first_line(given: ReaderInput) -> str:
+    """What a log says first, which may be why it has no dump; nothing for a folder."""
+    text = "" if given.log is None else logs.decoded(given.log.head).lstrip()
+    return textwrap.shorten(text.partition("\n")[0], _SHOWN, placeholder=" ...")
 
 
 def _recognises(reader: Reader, given: ReaderInput) -> bool:

@@ -11,6 +11,14 @@ _PATIENCE = 20
 """Seconds for a program that only says what it knows."""
 _PRINTS = re.compile(r"-+(?:mlir-)?print-(?:ir-|after|before|changed)")
 _WITH_MODULES = ("mlir-print-ir-module-scope", "mlir-disable-threading", "mlir-print-debuginfo")
+_DRIVERS = {
+    "clang": ("-mllvm", "-print-changed"),
+    "flang": ("-mmlir", "--mlir-print-ir-after-all", "-mllvm", "-print-changed"),
+    "rustc": ("-C", "llvm-args=-print-changed"),
+}
+"""Compilers whose help has no flag that prints passes, and how each hands one on to MLIR and LLVM."""
+_FIRST = 500
+"""Letters of a help and of a version in which a program says its name."""
 _SCRIPT = 1 << 20
 _TELLING = re.compile(rb"print-ir-after-all|print-after-all|^\s*sys\.exit\(\w+\(\)\)\s*\Z", re.M)
 """What a script has that can be asked: a flag, or the end of what pip writes."""
@@ -60,8 +68,9 @@ def _flags(path: str, changed: int) -> tuple[str, tuple[str, ...]]:
         return said, ("-print-changed",)
     if re.search(r"^\s+-+print-after-all\b", said, re.M):
         return said, ("-print-after-all",)
-    clang = "clang" in said[:500] and "clang" in _asked(path, "--version")[:500]
-    return said, ("-mllvm", "-print-changed") if clang else ()
+    named = [name for name in _DRIVERS if name in said[:_FIRST]]
+    version = _asked(path, "--version")[:_FIRST] if named else ""
+    return said, next((_DRIVERS[name] for name in named if name in version), ())
 
 
 def _asked(path: str, flag: str) -> str:

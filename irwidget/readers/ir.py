@@ -23,6 +23,11 @@ def kind_of(text: str) -> str:
     return "mlir" if found == "triton" else found
 
 
+def is_ir(data: bytes) -> bool:
+    """Whether what begins so is a text of IR in a language that is known."""
+    return b"\0" not in data and kind_of(decoded(data)) not in _NOT_IR
+
+
 class IRReader(Reader):
     """A file of IR in a language that is known."""
 
@@ -31,9 +36,7 @@ class IRReader(Reader):
 
     def recognises(self, given: ReaderInput) -> bool:
         log = given.log
-        if log is None or log.size > _MOST or b"\0" in log.head:
-            return False
-        return kind_of(decoded(log.head)) not in _NOT_IR
+        return log is not None and log.size <= _MOST and is_ir(log.head)
 
     def read(self, given: ReaderInput) -> Sequence[Trace]:
         log = given.log

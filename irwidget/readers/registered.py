@@ -8,6 +8,7 @@ from irwidget.readers import (
     ir,
     irtrace,
     llvm_folder,
+    numbered,
     printed,
     spyre,
     tilelang,
@@ -28,6 +29,7 @@ READERS = (
     *tree.READERS,
     *llvm_folder.READERS,
     *gcc.READERS,
+    *numbered.READERS,
     *printed.READERS,
     *ir.READERS,
 )

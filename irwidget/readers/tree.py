@@ -14,6 +14,8 @@ from irwidget.readers.found import PrintedDump
 from irwidget.trace import Diagnostic, Scope, Trace
 
 _HEAD = 1 << 16
+_MODULE = "builtin_module"
+"""What the folder of the outermost operation begins with."""
 
 
 class Tree(FolderReader):
@@ -23,6 +25,17 @@ class Tree(FolderReader):
     summary = "the folder of --mlir-print-ir-tree-dir"
     tool = "mlir"
     file = re.compile(r"(?P<folder>(?:[^/]+/)*)(?P<counters>\d+(?:_\d+)*)_(?P<pass>[^/]+)\.mlir")
+
+    def recognises(self, given: ReaderInput) -> bool:
+        """By the numbers in names: one for each folder from the module's on, of which `given` may be one."""
+        if given.folder is None:
+            return False
+        names = (self.file.fullmatch(path.relative_to(given.folder).as_posix()) for path in files(given.folder))
+        above = {1 + one["counters"].count("_") - one["folder"].count("/") for one in names if one}
+        if len(above) != 1 or (count := above.pop()) < 0:
+            return False
+        around = given.folder.resolve().parts
+        return count == 0 or (count < len(around) and around[-count].startswith(_MODULE))
 
     def order(self, found: re.Match[str]) -> object:
         return tuple(map(int, found["counters"].split("_"))), found["folder"]

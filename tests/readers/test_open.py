@@ -247,3 +247,9 @@ def test_modules_inside_of_one_are_not_compilations_of_their_own():
     assert low.text == lowered  # the program itself, though all of it is deeper inside now
     assert len(irwidget.open(f"{log}{BANNER.format('A (a)')}{module('main', 'other')}")) == 1
     assert len(irwidget.open(f"{log}{BANNER.format('A (a)')}{module('other')}")) == 2
+
+
+def test_what_is_no_dump_is_refused_with_what_it_says():
+    said = "mlir-opt: Unknown command line argument '--canon'.\n"
+    with pytest.raises(irwidget.UsageError, match=r"It begins with \"mlir-opt: Unknown .* '--canon'.\"\. Formats: "):
+        irwidget.open("\n" + said + said)

@@ -59,6 +59,40 @@ def test_the_flags_are_those_that_the_tool_names(here):
     assert running.telling(running.parsed("opt -print-after-all")).added == ()
 
 
+DRIVERS = {  # how each begins its help and its version, of releases 22, 22 and 1.95
+    "OVERVIEW: clang LLVM compiler": ("Debian clang version 22.1.8", "-mllvm -print-changed"),
+    "OVERVIEW: flang LLVM compiler": (
+        "Debian flang version 22.1.8",
+        "-mmlir --mlir-print-ir-after-all -mllvm -print-changed",
+    ),
+    "Usage: rustc [OPTIONS] INPUT": ("rustc 1.95.0 (59807616e 2026-04-14)", "-C llvm-args=-print-changed"),
+    "Usage: wrapper of clang": ("wrapper 1.0", ""),
+}
+
+
+@pytest.mark.parametrize("first", DRIVERS)
+def test_drivers_hand_the_flags_on(here, first):
+    version, flags = DRIVERS[first]
+    says = f"sys.stdout.write({first!r} if '--help' in sys.argv else {version!r})"
+    assert asking.flags(program(here, says)) == tuple(flags.split())
+
+
+@pytest.mark.external
+@pytest.mark.parametrize("driver", ["clang", "flang", "rustc"])
+def test_passes_of_a_driver(here, monkeypatch, driver):
+    monkeypatch.setenv("PATH", f"/usr/lib/llvm-22/bin:/usr/bin:{Path.home()}/.cargo/bin:/bin")
+    if running.shutil.which(driver) is None:
+        pytest.skip(f"needs {driver}")
+    ending, text = {
+        "clang": ("c", "int f(int x) { int y = x; return y + 1; }\n"),
+        "flang": ("f90", "integer function f(x)\n integer :: x\n f = x + 1\nend function\n"),
+        "rustc": ("rs", '#![crate_type = "lib"]\n#[no_mangle]\npub fn f(x: i32) -> i32 { x.wrapping_add(1) }\n'),
+    }[driver]
+    (here / f"x.{ending}").write_text(text)
+    low = running.run(f"{driver} -O {'--emit=obj' if driver == 'rustc' else '-c'} x.{ending}")[-1]
+    assert ("SROAPass" in [dump.name for dump in low.dumps], low.failure) == (True, None)
+
+
 @pytest.mark.parametrize(
     ("body", "ended", "dumps"),
     [
