@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, cast
 
 from irwidget.errors import UsageError
 from irwidget.lazy import cached_property
 from irwidget.queries import bounds
 from irwidget.queries.history import History
 from irwidget.toolchain import forked
-from irwidget.trace import Dump, Location, Trace, plain, syntax
+from irwidget.trace import Dump, Location, Trace, syntax
 from irwidget.views.analysis import Analysis
 from irwidget.views.fallbacks import unified
 from irwidget.views.packing import part_of, repeated, text_of
@@ -50,12 +51,12 @@ class Questions:
             "name": trace.name,
             "target": trace.target,
             "passes": max(len(trace.dumps) - 1, 0),
-            "steps": [f"{step.tool} {step.arguments}".strip() for step in trace.steps],
+            "steps": [f"{step}: {step.command}" if step.name else step.command for step in trace.steps],
             "tools": dict(trace.tools),
             "check": str(trace.check) if trace.check else "not asked for",
             "failure": self._failure(),
             "diagnostics": bounds.part([str(one) for one in trace.said], most=self._most // 4),
-            "facts": plain.frame_to_json(trace)["facts"],
+            "facts": _readable(trace.facts),
             "files": sorted(trace.sources),
         }
 
@@ -268,3 +269,13 @@ def _found(pattern: re.Pattern[str], texts: Sequence[Sequence[str]], *, regex: b
             f"{bounds.short(pattern.pattern)!r} was not found or missed within {SEARCH_SECONDS:g} s: a repetition of "
             "repetitions, such as (a+)+, takes for ever; write it without, or name one pass"
         ) from None
+
+
+def _readable(value: Any) -> Any:
+    """A value as JSON for readers who take it as it stands: it need not be made again from that."""
+    if isinstance(value, Mapping):
+        return {str(key): _readable(one) for key, one in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_readable(one) for one in cast("Iterable[Any]", value)]
+    exact = value is None or isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))
+    return value if exact else str(value)

@@ -41,13 +41,18 @@ def server(session: Session | None = None) -> MCPServer[Any]:
         raise UsageError(f"The server needs the package mcp{why}: pip install -U 'irwidget[mcp]'") from None
 
     class Strict(MCPServer[Any]):
-        """Refuses arguments that a tool does not have, which would be left out without a word."""
+        """Refuses in words what a tool does not take; an argument that it does not have would be left out unsaid."""
 
         async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
             known = inspect.signature(offered[name]).parameters if name in offered else arguments
             for word in [word for word in arguments if word not in known]:
                 raise ToolError(f"{name} has no argument {bounds.short(word)!r}. {near(word, known)}")
-            return await super().call_tool(name, arguments, context)
+            try:
+                return await super().call_tool(name, arguments, context)
+            except ToolError as error:
+                if (wrong := _wrong(error.__cause__)) is None:
+                    raise
+                raise ToolError(f"{name}: {wrong}") from error
 
     made = Strict("irwidget", instructions=_ABOUT, version=VERSION, log_level="WARNING")
     kept = session or Session()
@@ -70,6 +75,16 @@ def server(session: Session | None = None) -> MCPServer[Any]:
 def run() -> None:
     """Serve until standard input ends."""
     server().run()
+
+
+def _wrong(error: BaseException | None) -> str | None:
+    """Which arguments pydantic did not take, and why; None for another error."""
+    from pydantic import ValidationError  # what `mcp` checks them with
+
+    if not isinstance(error, ValidationError):
+        return None
+    found = error.errors(include_url=False)
+    return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in found)
 
 
 def _shortened(said: str) -> str:

@@ -1,6 +1,8 @@
 """Answers about a lowering whose every answer is known."""
 
 import json
+import math
+from typing import Any
 
 import pytest
 
@@ -38,8 +40,11 @@ def asked():
         dump("cse", CLEAN, step=0, locations=(None, *PLACES[2:])),
         dump("translate", LLVM, step=1, language="llvm"),
     )
-    steps = Step("mlir-opt", "--strength --cse --cse"), Step("mlir-translate", "--mlir-to-llvmir")
-    return Questions(Trace("llvm_ir", dumps, steps, name="f", sources={"cell.py": CELL}, tools={"mlir": "22"}))
+    steps = Step("mlir-opt", "--strength --cse --cse"), Step("mlir-translate", "--mlir-to-llvmir", "last")
+    facts = {"grid": (4, 2), 1: {"a"}, "bounds": [math.nan, None, True, 0.5], "kind": Any}
+    return Questions(
+        Trace("llvm_ir", dumps, steps, name="f", sources={"cell.py": CELL}, tools={"mlir": "22"}, facts=facts)
+    )
 
 
 def test_an_overview(asked):
@@ -47,12 +52,12 @@ def test_an_overview(asked):
         "name": "f",
         "target": "llvm_ir",
         "passes": 4,
-        "steps": ["mlir-opt --strength --cse --cse", "mlir-translate --mlir-to-llvmir"],
+        "steps": ["mlir-opt --strength --cse --cse", "last: mlir-translate --mlir-to-llvmir"],
         "tools": {"mlir": "22"},
         "check": "not asked for",
         "failure": None,
         "diagnostics": {"items": [], "total": 0},
-        "facts": {},
+        "facts": {"grid": [4, 2], "1": ["a"], "bounds": ["nan", None, True, 0.5], "kind": "typing.Any"},
         "files": ["cell.py"],
     }
 

@@ -114,6 +114,8 @@ def test_failures_are_answers_and_mistakes_are_told(tmp_path):
             "there is no line 0": ("made_of", {"line": 0}),
             "has no pass '999": ("text", {"which": "9" * 5000}),
             "is complete: say by `contains`": ("reduce", {}),
+            "line: number: Field required": ("line", {"which": "cse"}),
+            "passes: first: Input should be a valid integer": ("passes", {"first": "x"}),
             "does not contain 'zzz': nothing to look for": ("reduce", {"contains": "zzz"}),
         }
         for begins, (tool, more) in said.items():
