@@ -48,7 +48,11 @@ class Bisection:
         """Both releases side by side: the first diverging pass, its diff, what it costs."""
         if self.good is None or self.bad is None or not {self.good, self.bad} <= self.lowerings.keys():
             return None
-        return Comparison(self.lowerings[self.good], self.lowerings[self.bad])
+        return Comparison(self.lowerings[self.good], self.lowerings[self.bad], found=self._said)
+
+    @property
+    def _said(self) -> tuple[str, ...]:
+        return self.summary, *(f"{self.package} {version}: {said}" for version, said in self.tried.items())
 
     @property
     def summary(self) -> str:
@@ -82,8 +86,7 @@ class Bisection:
         return self.comparison._repr_mimebundle_(**given) if self.comparison else {"text/plain": str(self)}  # pyright: ignore[reportPrivateUsage]
 
     def __str__(self) -> str:
-        tried = [f"  {self.package} {version}: {said}" for version, said in self.tried.items()]
-        return "\n".join([self.summary, *tried, *([str(self.comparison)] if self.comparison else [])])
+        return str(self.comparison) if self.comparison else "\n  ".join(self._said)
 
 
 def bisect(

@@ -53,6 +53,8 @@ class Comparison:
     right: Held
     start: tuple[int, int] = (0, 0)
     """The dumps of both that are compared first: an experiment is held against the dump that it starts from."""
+    found: tuple[str, ...] = ()
+    """Why these two are shown, in sentences; empty where they were asked for."""
     view: ClassVar[str] = "comparison"
     """The registered view that shows it."""
 

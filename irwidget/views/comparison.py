@@ -40,7 +40,8 @@ def page(comparison: Comparison, title: str) -> str:
 def text(comparison: Comparison) -> str:
     """What differs, in a sentence, a table of the passes, and what the results cost."""
     left, right = comparison.left.trace, comparison.right.trace
-    lines = [f"{left.name} ({left.target}) and {right.name} ({right.target}): {comparison.summary}"]
+    lines = ["\n  ".join(comparison.found)] if comparison.found else []
+    lines += [f"{left.name} ({left.target}) and {right.name} ({right.target}): {comparison.summary}"]
     lines += aligned([("left", "right", "pass", ""), *map(_row, comparison.passes)])
     lines += [f"{name}: {old} and {new}" for name, (old, new) in (comparison.costs | comparison.tools).items()]
     for at in differences(comparison).values():
@@ -63,7 +64,8 @@ def html(comparison: Comparison) -> str:
     both = {**comparison.costs, **comparison.tools}
     return tag(
         "div",
-        tag("p", tag("strong", comparison.summary)),
+        *(tag("p", tag("strong" if at == 0 else "span", said)) for at, said in enumerate(comparison.found)),
+        tag("p", tag("span" if comparison.found else "strong", comparison.summary)),
         table(("", "left", "right"), [(name, str(old), str(new)) for name, (old, new) in both.items()]) if both else "",
         *(
             folded(f"{which.title()} difference", tag("pre", "\n".join(shown)))

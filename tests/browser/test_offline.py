@@ -734,5 +734,12 @@ def test_two_lowerings_say_where_they_differ_and_what_both_come_to(tab, tmp_path
     assert passes == ["0 | 0 input same", "1 | 1 cse same", "2 | – canonicalize only left", "3 | 2 symbol-dce differs"]
     titles = tab.locator(".irw-title")
     assert [one.split("\n")[:2] for one in titles.all_inner_texts()] == [["3", "symbol-dce"], ["2", "symbol-dce"]]
+    assert box.locator("p").all_inner_texts() == []
+    dataclasses.replace(found, found=("x 2 is the first.", "x 1: good")).to_html(path)
+    tab.goto(path.as_uri())
+    assert summary.inner_text() == "x 2 is the first."
+    summary.click()
+    told = box.locator("p").all_inner_texts()
+    assert [told[0], told[1].lower()] == ["x 1: good", found.summary.lower()]
     box.get_by_role("button", name="1 | 1 cse").click()
     assert {tuple(one.split("\n")[:2]) for one in titles.all_inner_texts()} == {("1", "cse")}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import re
 
 import pytest
 
@@ -51,8 +52,11 @@ def test_all_that_a_search_found_is_told_as_data_and_text(monkeypatch):
     assert list(found.tried) == sorted(tried)
     assert sorted(heard) == sorted(tried.items())
     assert known == {"6": made["6"]}, "what was given is left as it was"
-    lines = [summary, *(f"  x {version}: {said}" for version, said in tried.items()), str(found.comparison)]
-    assert str(found) == "\n".join(lines)
+    told = [summary, *(f"x {version}: {said}" for version, said in tried.items())]
+    assert str(found) == "\n".join(["\n  ".join(told), str(irwidget.compare(made["2"], other))])
+    shown, _ = found._repr_mimebundle_()
+    assert shown["text/plain"] == str(found)
+    assert re.findall("<(?:strong|span)>(.*?)</(?:strong|span)>", shown["text/html"])[: len(told)] == told
     assert dataclasses.replace(found, lowerings={"4": other}).comparison is None
 
 

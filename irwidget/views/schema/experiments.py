@@ -68,6 +68,8 @@ class ComparedPass(TypedDict):
 class ComparisonOutcome(TypedDict):
     """Two lowerings side by side: an experiment and what it starts from, or any other two."""
 
+    found: list[str]
+    """Why these two are shown, in sentences; empty where somebody chose them."""
     summary: str
     passes: list[ComparedPass]
     facts: list[tuple[str, str, str]]

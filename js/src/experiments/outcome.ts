@@ -70,11 +70,13 @@ export function outcome({ facts, passes }: ComparisonOutcome, words: OutcomeWord
 
 /** Where two lowerings differ, above them: a sentence, and the rest when asked for. */
 export function comparison(found: ComparisonOutcome, pair: OutcomeHooks["pair"]): HTMLElement {
+  const summary = found.summary.charAt(0).toUpperCase() + found.summary.slice(1);
+  const [first, ...rest] = [...found.found, summary];
   const more = outcome(found, OF_TWO, { pair, open: true, toggled: () => undefined });
   return h(
     "details",
     { class: "irw-compared", "aria-label": "Both side by side" },
-    h("summary", { ...OWN_KEYS }, found.summary.charAt(0).toUpperCase() + found.summary.slice(1)),
-    h("div", { class: "irw-exp-outcome" }, ...more),
+    h("summary", { ...OWN_KEYS }, first!),
+    h("div", { class: "irw-exp-outcome" }, ...rest.map((said) => h("p", {}, said)), ...more),
   );
 }

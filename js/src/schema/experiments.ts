@@ -56,6 +56,8 @@ export interface ComparedPass {
 
 /** Two lowerings side by side: an experiment and what it starts from, or any other two. */
 export interface ComparisonOutcome {
+  /** Why these two are shown, in sentences; empty where somebody chose them. */
+  readonly found: readonly string[];
   readonly summary: string;
   readonly passes: readonly ComparedPass[];
   /** Name and both values; what was not computed says so. */
