@@ -116,6 +116,8 @@ def given_of(what: Any, name: str | None, most: int) -> ReaderInput:
         return ReaderInput(
             name or "log", logs.of_bytes(what.encode("utf-8", "surrogateescape"), name or "the text", most)
         )
+    if what == "":
+        raise UsageError("There is nothing to open: an empty text, and no path")
     if what == STDIN:
         stdin: Any = getattr(sys.stdin, "buffer", sys.stdin)
         return ReaderInput(name or "standard input", logs.of_stream(stdin, "standard input", most))

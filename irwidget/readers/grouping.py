@@ -196,11 +196,23 @@ def _is_nested(module: Piece | None, piece: Piece) -> bool:
     return bool(piece.outer & module.inner) and not piece.outer & module.outer
 
 
+def _is_other(module: Piece, function: Piece, *, again: bool) -> bool:
+    """Whether a function of MLIR is none of a module's, as that was printed right before it: the module has none any
+    more that is written so, or none of this symbol, and it is the first pass that has run `again`.
+    """
+    if not function.operation.endswith("func") or not module.kinds:
+        return False
+    return function.operation not in module.kinds or (again and function.symbol not in module.defines)
+
+
 def _begins(current: LoggedCompilation, piece: Piece) -> bool:
     """Whether another compilation begins with this dump."""
     before, first = current.module, current.pieces[0]
-    if before is None or not piece.whole or not piece.digest:
+    if before is None or not piece.digest:
         return False
+    again = (piece.printed.name, piece.printed.when) == (first.printed.name, first.printed.when)
+    if not piece.whole:
+        return current.pieces[-1] is before and _is_other(before, piece, again=again)
     same_language = before.printed.language == piece.printed.language
     if piece.printed.when == "start" and same_language:
         return True
@@ -208,7 +220,6 @@ def _begins(current: LoggedCompilation, piece: Piece) -> bool:
         return True
     if same_language and piece.module and before.module and piece.module != before.module:
         return True
-    again = (piece.printed.name, piece.printed.when) == (first.printed.name, first.printed.when)
     if not again or len(current.pieces) < 2:
         return False
     if piece.digest == first.digest:

@@ -21,6 +21,7 @@ from irwidget.trace import WHOLE, Diagnostic, Scope, Trace
 _HEAD = 1 << 16
 _SHOWN = 4
 """Names of files in a message."""
+_BANNER = b" IR Dump "
 _LEADING = re.compile(r"(?P<of>)(?P<number>\d{1,9})(?:[-_. ]+(?P<name>.+))?")
 _WITHIN = re.compile(r"(?P<of>.+?)[-_. ]+(?P<number>\d{1,9})[-_. ]+(?P<name>.+)")
 _TRAILING = re.compile(r"(?P<of>.+?)[-_. ]+(?P<number>\d{1,9})(?P<name>)")
@@ -95,12 +96,12 @@ class Numbered(Reader):
 
 
 def _text(path: Path) -> tuple[str, Scope] | None:
-    """The language of a file and what it shows; None if it is not a text of IR."""
+    """The language of a file and what it shows; None if it is not a text of IR, or a log of several."""
     if not path.is_file():
         return None
     with open(path, "rb") as file:
         head = file.read(_HEAD)
-    if not is_ir(head):
+    if not is_ir(head) or _BANNER in head.partition(b"\n")[2]:
         return None
     language, body = kind_of(decoded(head)), mlir.body(head)
     if language != "mlir" or not body.operation or mlir.is_module(body.operation):

@@ -12,6 +12,7 @@ from irwidget.trace import Location, lines_of
 
 _TOO_LONG = 50_000
 """Letters of a line from which on nothing is looked for in a text."""
+_LOC = re.compile(r"\bloc\(")
 _ENTRY = re.compile(r"^(\d+) (?:\"((?:[^\"\\]|\\.)*)\"|\{([^}\n]*)\})$")
 _FIELD = re.compile(r"(\w+)=(\d+)")
 _METADATA = re.compile(r"metadata=\{([^{}\n]{0,4000})\}")
@@ -33,7 +34,7 @@ def placed(language: str, text: str) -> tuple[str, tuple[Location | None, ...]]:
 
 def _usual(text: str) -> str:
     """The text with its locations as `loc(...)`; nothing where it has none."""
-    return text if "loc(" in text else pretty.spelt_out(text) if pretty.is_pretty(text) else ""
+    return text if "loc(" in text and _LOC.search(text) else pretty.spelt_out(text) if pretty.is_pretty(text) else ""
 
 
 def _hlo(text: str) -> tuple[Location | None, ...]:

@@ -82,6 +82,7 @@ def test_orders(tmp_path, files, lowerings):
 def test_what_has_no_place_is_told(tmp_path):
     written(tmp_path, **{name: FUNCTION.format("f") for name in ("1_a.mlir", "2_c.mlir", "2_b.mlir", "last.mlir")})
     (tmp_path / "3_notes.txt").write_text("nothing\n")
+    (tmp_path / "5_build.log").write_text(f"$ opt\n// -----// IR Dump After a (a) //----- //\n{FUNCTION}")
     (tmp_path / "4_object.o").write_bytes(b"\x7fELF\0\n" + FUNCTION.format("f").encode())
     (low,) = irwidget.open(tmp_path)
     assert [dump.name for dump in low.dumps] == ["a", "b", "c"]

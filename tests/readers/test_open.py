@@ -145,6 +145,7 @@ def test_texts_are_read_when_they_are_looked_at(tmp_path):
     [
         ("/no/such.log", "There is no file or folder /no/such.log"),
         (b"", "is empty"),
+        ("", "nothing to open: an empty text, and no path"),
         (b"hello\nworld\n", "no dump that a reader knows"),
         (b"\0\1\2\n", "no dump that a reader knows"),
         ("a\0b", "There is no file or folder"),

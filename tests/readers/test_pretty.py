@@ -50,6 +50,9 @@ def modules():
     context = ir.Context()
     dialect.register_dialect(context)
     yield ir.Module.parse(PROGRAM, context)
+    yield ir.Module.parse(
+        PROGRAM.replace("scf.yield %4", "memref.alloc() : memref<4xf32>\n      scf.yield %4"), context
+    )
     program = torch.export.export(Attending().eval(), (torch.ones(2, 4, 16),))
     for form in ("torch", "linalg-on-tensors", "tosa"):
         yield fx.export_and_import(program, output_type=form)
