@@ -6,6 +6,7 @@ is somebody else's.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,6 +23,9 @@ _LONGEST = 1 << 16
 """Bytes of a line that may be a banner."""
 _LARGEST = 1 << 26
 """Bytes of a dump in which its end is looked for; a larger one is taken as it is, up to the next banner."""
+
+_LOOP_MARK = re.compile(rb" \(loop: [^\n]*\)\n")
+"""What -print-loop-func-scope prints between a banner and the function."""
 
 _Banner = mlir.MLIRBanner | llvm.LLVMBanner
 
@@ -128,6 +132,8 @@ def _llvm(
         yield PrintedDump(banner.name, start, start, "same", "mir" if banner.machine else "llvm", banner.scope, options)
         yield from _rest(data, start, start, stop, last=last)
         return
+    if mark := _LOOP_MARK.match(data):
+        start, data = start + mark.end(), data[mark.end() :]
     machine = banner.machine or llvm.is_machine(data)
     length, cut = llvm.end(data, machine)
     length = _trimmed(data, length)
@@ -150,6 +156,8 @@ def _llvm(
         scope = shared_scope(anchor=str(scope.function))  # -print-module-scope
     elif banner.told and scope.loop and llvm.module_id(data[:length]):
         scope = shared_scope(anchor=str(scope))
+    elif banner.told and scope.loop and llvm.defined(data[:length]):
+        scope = shared_scope(function=scope.function, anchor=str(scope))  # -print-loop-func-scope
     yield PrintedDump(
         banner.name, start, end, banner.when, "mir" if machine else "llvm", scope, cut=cut and (last or interrupted)
     )

@@ -126,7 +126,9 @@ class _Planner:
             if language == "llvm":
                 self._note_llvm(stage, number)
             self._modules.put(target, piece)
-            self.made.append(TextPlan(stage, shared_scope(anchor=str(target)), base, target, language))
+            self.made.append(
+                TextPlan(stage, shared_scope(anchor=stage.scope.anchor or str(target)), base, target, language)
+            )
         else:
             if base >= 0 and not fits and not piece.whole:
                 self._first.setdefault(_NO_ROOM, number)
