@@ -98,6 +98,38 @@ def _less(x: torch.Tensor, number: torch.Tensor | float, *, alpha: float = 1) ->
     return x.to(dtype) - torch.full((), number * alpha, dtype=dtype)
 
 
+def _summed_wider(_: dict[str, Any], inputs: Sequence[torch.Tensor]) -> bool:
+    return _summed_in(inputs[0].dtype) is not None
+
+
+def _summed_in(dtype: torch.dtype) -> torch.dtype | None:
+    """What is wider than a dtype, and its elements are added in; None where that is the dtype itself."""
+    if dtype in (torch.float16, torch.bfloat16):
+        return torch.float32
+    return torch.int64 if dtype in (torch.int8, torch.int16, torch.int32) else None
+
+
+def _wider(target: Any) -> Decomposition:
+    """A sum, mean or product in the dtype that PyTorch and Triton compute it in, rounded once.
+
+    Torch-mlir's are in the dtype of the elements, those of integers in tosa.
+    """
+
+    def decomposed(x: torch.Tensor, *args: Any, dtype: torch.dtype | None = None) -> torch.Tensor:
+        wide = _summed_in(x.dtype)
+        result = target(x.to(dtype or wide), *args, dtype=dtype or wide)
+        return result.to(x.dtype) if dtype is None and x.is_floating_point() else result
+
+    return decomposed
+
+
+for _target in (
+    *(aten.sum.default, aten.sum.dim_IntList, aten.mean.default, aten.mean.dim),
+    *(aten.prod.default, aten.prod.dim_int),
+):
+    _decomposes(_target, when=_summed_wider)(_wider(_target))
+
+
 def _truths(_: dict[str, Any], inputs: Sequence[torch.Tensor]) -> bool:
     return all(value.dtype == torch.bool for value in inputs)
 

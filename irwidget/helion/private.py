@@ -64,7 +64,7 @@ def target_name(target: Any) -> str:
 
     `aten.add.Tensor` for an ATen overload, `load`, `_for_loop`, `sym_float`, ...
     for an op of Helion's language and any function, `_operator.add` for Python's
-    operators.
+    operators, `math.ceil` and `builtins.round` for its functions of numbers.
     """
     if isinstance(target, str):
         return target
@@ -72,7 +72,7 @@ def target_name(target: Any) -> str:
     name = str(getattr(target, "__name__", target))
     if own_module.startswith("helion.") or isinstance(target, FunctionType):
         return name
-    if own_module == operator.add.__module__:
+    if own_module in (operator.add.__module__, "math", "builtins"):
         return f"{own_module}.{name}"
     return str(target)
 

@@ -246,9 +246,20 @@ def _to_float(scope: SymbolScope, expr: Any) -> ir.Value:
     return scope.builder.convert(promote(scope, emit(scope, expr.args[0]))[0], scope.builder.f64)
 
 
-def _to_int(scope: SymbolScope, expr: Any) -> ir.Value:
+def _rounded(function: Callable[[ir.Value], ir.Value]) -> Callable[[SymbolScope, Any], Any]:
+    """A function of a float that gives a whole number, as an index."""
+
+    def emit_rounded(scope: SymbolScope, expr: Any) -> ir.Value:
+        value = promote(scope, emit(scope, expr.args[0]))[0]
+        whole = function(value) if is_float(value.type) else value
+        return scope.builder.to_index(scope.builder.convert(whole, scope.builder.i64))
+
+    return emit_rounded
+
+
+def _absolute(scope: SymbolScope, expr: Any) -> ir.Value:
     value = promote(scope, emit(scope, expr.args[0]))[0]
-    return scope.builder.to_index(scope.builder.convert(value, scope.builder.i64))
+    return math.absf(value) if is_float(value.type) else math.absi(value)
 
 
 def as_bool(scope: SymbolScope, value: Any) -> ir.Value:
@@ -311,8 +322,11 @@ _FUNCTIONS: dict[str, Callable[[SymbolScope, Any], Any]] = {
     "Pow": _power,
     "PowByNatural": _power,
     "CeilDiv": _ceil_div,
-    "CeilToInt": _to_int,
-    "TruncToInt": _to_int,
+    "CeilToInt": _rounded(math.ceil),
+    "FloorToInt": _rounded(math.floor),
+    "TruncToInt": _rounded(math.trunc),
+    "RoundToInt": _rounded(math.roundeven),
+    "Abs": _absolute,
     "And": _logic(arith.andi),
     "Or": _logic(arith.ori),
     "Not": _not,

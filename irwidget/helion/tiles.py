@@ -76,7 +76,10 @@ def _number(emitter: Emitter, value: Any) -> Any:
 
 for _name in (*_OPERATORS, *_COMPARISONS, "neg"):
     register_handler(f"_operator.{_name}", _operator(_name))
-for _name in ("sym_min", "sym_max", "sym_float", "sym_int", "sym_not", "_operator.pow"):
+for _name in (
+    *("sym_min", "sym_max", "sym_float", "sym_int", "sym_not", "_operator.pow", "_operator.abs"),
+    *("math.ceil", "math.floor", "math.trunc", "builtins.round"),
+):
     register_handler(_name, _symbol)
 
 

@@ -77,6 +77,23 @@ def test_what_cannot_be_compared_says_why():
     assert text.check.reason == "helion_triton of a kernel is not executed"
 
 
+@helion.kernel()
+def summed_up(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty(x.shape, dtype=torch.int64, device=x.device)
+    for rows in hl.tile(x.size(0)):
+        out[rows, :] = torch.cumsum(x[rows, :], dim=1)
+    return out
+
+
+def test_a_scan_of_narrow_integers_wraps_as_in_triton_where_eager_mode_widens_them():
+    bytes_of_70 = torch.full((3, 5), 70, dtype=torch.int8)
+    low = lower(summed_up, bytes_of_70, to="helion_mlir", check=True)
+    assert low.check.state == "not checked"
+    assert "in the dtype that they have" in low.check.reason
+    assert low.kernel.run(opt_level=0)[0].tolist() == [70, 140 - 256, 210 - 256, 280 - 256, 350 - 256]
+    assert lower(summed_up, bytes_of_70.long(), to="helion_mlir", check=True).check.state == "equal"
+
+
 @helion.kernel(config=helion.Config(block_sizes=[8]))
 def to_places(x: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
     out = torch.zeros_like(x)

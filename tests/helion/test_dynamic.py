@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -78,6 +79,26 @@ def tenth_power(x: torch.Tensor) -> torch.Tensor:
     for tile in hl.tile(n):
         out[tile] = x[tile] * n**10
     return out
+
+
+@helion.kernel(static_shapes=False)
+def rounded_numbers(x: torch.Tensor, scale: float) -> torch.Tensor:
+    out = torch.empty([6, x.size(0)], dtype=x.dtype, device=x.device)
+    for i in hl.grid(x.size(0)):
+        out[0, i] = x[i] * abs(i - 5)
+        out[1, i] = x[i] * math.ceil((i - 5) / 3)
+        out[2, i] = x[i] * math.floor((i - 5) / 3)
+        out[3, i] = x[i] * math.trunc((i - 5) / 3)
+        out[4, i] = x[i] * round((i - 5) / 2)
+        out[5, i] = x[i] * (scale // 0.4)
+    return out
+
+
+def eager_rounded_numbers(x: torch.Tensor, scale: float) -> torch.Tensor:
+    moved = torch.arange(len(x)) - 5
+    third, half = moved / 3, moved / 2
+    rows = (moved.abs(), third.ceil(), third.floor(), third.trunc(), half.round(), torch.full_like(x, scale // 0.4))
+    return torch.stack([x * row for row in rows])
 
 
 def eager_halves(x: torch.Tensor) -> torch.Tensor:
@@ -180,6 +201,13 @@ def test_sizes_stay_as_bound_where_an_op_needs_their_numbers():
     assert "has no arith form" in remark.message
     with pytest.raises(UsageError, match=r"lowered for \(5,\) torch.float32, not \(6,\)"):
         lowering.run(randn(6))
+
+
+def test_numbers_are_rounded_as_python_does_it():
+    x = torch.ones(11)
+    lowering = lower_kernel(rounded_numbers, (x, 1.3), dumps=False)
+    assert difference(lowering.run(x, 1.3), eager_rounded_numbers(x, 1.3)) == 0
+    assert difference(lowering.run(x[:7], -1.3), eager_rounded_numbers(x[:7], -1.3)) == 0
 
 
 def test_sizes_that_are_equal_must_stay_equal():

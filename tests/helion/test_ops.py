@@ -173,3 +173,34 @@ def test_bytes(name, dtype, forms):
 def test_reductions_of_bytes(name, dtype, forms):
     values = (BYTES - 3).to(dtype)
     check(WHOLE[name], values[:50], values[:50], forms, block=64)
+
+
+def test_sums_of_integers_have_the_dtype_of_the_result():
+    tiny, small = torch.full((50,), 100, dtype=torch.int8), torch.full((50,), 30000, dtype=torch.int16)
+    check(lambda i, j: i.sum(0) + j.sum(0) + (j.int() * 70000).sum(), tiny, small, FORMS, block=64)
+
+
+def test_reductions_of_halves_are_in_float32_and_rounded_once():
+    """In bfloat16, 300 and 1 are 300, and a product that is rounded 50 times is off by several places."""
+    x, y = torch.ones(50).bfloat16(), torch.full((50,), 1.0078125).bfloat16()
+    x[0] = 300
+    total, product = (value.bfloat16().float() for value in (x.float().sum(), y.float().prod()))
+    expected = total + product * 200
+    check(lambda x, y: x.sum(0).float() + y.prod(0).float() * 200, x, y, FORMS, block=64, expected=expected)
+
+
+@helion.kernel()
+def means(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty([x.size(0)], dtype=x.dtype, device=x.device)
+    for rows in hl.tile(x.size(0)):
+        out[rows] = x[rows, :].mean(-1)
+    return out
+
+
+def test_means_of_halves_over_a_whole_dim_are_in_float32_and_rounded_once():
+    x = torch.ones(4, 77).bfloat16()
+    x[:, 0] = 300
+    kernel = emit_kernel(means, (x,))
+    for form in FORMS:
+        actual = kernel.lower(form, dumps=False).run(opt_level=0)
+        assert torch.equal(actual, x.float().mean(-1).bfloat16()), form
