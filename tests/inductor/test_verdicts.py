@@ -33,6 +33,10 @@ def flipped_gradient(x):
     return x.detach() + x.flip(0) - x.flip(0).detach()
 
 
+def taken(x, n):
+    return x[: n.item()] * 2
+
+
 def gives(what):
     return ("differs", f"{what} is not what eager PyTorch gives")
 
@@ -51,6 +55,8 @@ def gives(what):
     (lambda x: x * x, lambda x: x * x.detach(), [WANTED], ("differs", "gradient of 'x'[")),
     (lambda x: x * 1, flipped_gradient, [WANTED], ("differs", "gradient of 'x'[")),
     (lambda x: torch.rand_like(x), lambda x: x, [X], ("not checked", "random")),
+    (taken, lambda x, n: (x + x)[: n.item()], [X, torch.tensor(1)], ("equal", "")),
+    (taken, lambda x, n: (x * x)[: n.item()], [X, torch.tensor(1)], ("differs", "result 0[")),
 ])  # fmt: skip
 def test_all_that_a_graph_does_is_compared(eager, other, args, verdict):
     found = judged(eager, other, *args)
