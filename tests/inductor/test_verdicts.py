@@ -141,7 +141,7 @@ def test_a_lowering_is_equal_where_all_its_ends_are():
     ([*enumerate(EQUAL)], {"target": "inductor_loop_ir"},
      "loop IR is not executed; the last dump that was, after b, is equal"),
     ([*enumerate(EQUAL)], {"stopped": Stopped("it stopped", "post_grad", None)},
-     "it was not compiled again: it stopped"),
+     "torch.compile failed as it compiled it once more, to execute it: it stopped"),
     ([(-1, Verdict("not checked", reason="random"))], {}, "random"),
     ([], {}, "nothing of it could be executed"),
 ])  # fmt: skip
