@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from irwidget.frontends.held import is_plain
-from irwidget.inductor import flex
+from irwidget.inductor import flex, private
 from irwidget.private_torch import pytree, storage_id, version
 
 
@@ -79,10 +79,42 @@ class _Lifted(torch.fx.Interpreter):
 
 
 class _Traceable(_Lifted):
+    def run_node(self, n: torch.fx.Node) -> Any:
+        if not _is_number(n):
+            return super().run_node(n)
+        (one,), _ = self.fetch_args_kwargs_from_env(n)
+        with private.get("untraced")():
+            return one.item()
+
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
         if flex.is_attention(target):
             return flex.attention(*args, **kwargs)
         return super().call_function(target, args, kwargs)
+
+
+def rounded_number(module: Any) -> torch.fx.Node | None:
+    """The node with which a graph makes a number of Python's of floats that it computes; None where there is none.
+
+    Evaluated with other rounding it would be another number, and the formulas have the one of eager PyTorch.
+    """
+    return next((node for node in module.graph.nodes if _is_number(node) and _is_rounded(node.args[0])), None)
+
+
+def _is_number(node: torch.fx.Node) -> bool:
+    return node.op == "call_method" and node.target == "item"
+
+
+def _is_rounded(node: Any) -> bool:
+    """Whether floats that a graph computes are, or lead to, what a node returns."""
+    waiting, seen = [node], {node}
+    while waiting:
+        one = waiting.pop()
+        floats = getattr(getattr(one.meta.get("example_value"), "dtype", None), "is_floating_point", False)
+        if one.op not in ("placeholder", "get_attr") and floats:
+            return True
+        waiting += set(one.all_input_nodes) - seen
+        seen |= set(one.all_input_nodes)
+    return False
 
 
 def holding(function: Callable[..., Any], tensors: Sequence[torch.Tensor]) -> Callable[..., Any]:

@@ -342,12 +342,18 @@ class _Capture:
 
 
 def _copied(module: Any) -> Any:
-    """A graph with its own nodes and those of the graphs in it, on the same tensors."""
+    """A graph with its own nodes and those of the graphs in it, on the same tensors; its regions are inlined."""
     import copy
 
     import torch
 
-    made = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
+    from irwidget.inductor import regions
+
+    graph = copy.deepcopy(module.graph)
+    for node in graph.nodes:
+        if regions.is_region(node.target):
+            node.target = regions.inlined
+    made = torch.fx.GraphModule(module, graph)
     for name, part in made.named_children():
         if isinstance(part, torch.fx.GraphModule):
             setattr(made, name, _copied(part))

@@ -31,7 +31,9 @@ def verdict(captured: CapturedCompilation, trace: Trace, target: str, arch: str 
     if general:
         return general[0]
     if captured.stopped is not None:
-        return not_checked(f"it was not compiled again: {captured.stopped.message}")
+        return not_checked(
+            f"torch.compile failed as it compiled it once more, to execute it: {captured.stopped.message}"
+        )
     dumps = dumps_of(captured.stages, trace)
     judged = _by_dump(captured, dumps)
     made = _of_all(captured, trace, target, arch, dumps, judged)

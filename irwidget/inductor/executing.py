@@ -18,7 +18,7 @@ import torch
 from irwidget.checking.allowance import ExpectedResult
 from irwidget.checking.evaluate import EMPTIES
 from irwidget.checking.judge import judge, of_cases, unexplained
-from irwidget.inductor import attributes
+from irwidget.inductor import attributes, regions
 from irwidget.inductor.data import InductorStage
 from irwidget.inductor.reference import Modes, Outcome, Reference, Unexecuted, first_line, is_tensor, own
 from irwidget.trace import Verdict
@@ -70,6 +70,8 @@ class _Interpreter(torch.fx.Interpreter):
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
         from irwidget.inductor import attention
 
+        if regions.is_region(target):
+            return regions.inlined(*args)
         if target is attention.scaled_dot_product_attention:
             return attention.EAGER(*args, **kwargs)
         if (likened := attention.on_cpu(target, args, kwargs)) is not None:

@@ -78,6 +78,13 @@ class Graphs:
 
             return run
 
+        def regions(original: Callable[..., Any]) -> Callable[..., Any]:
+            def run(*args: Any, **kwargs: Any) -> Any:
+                with self._recorder.unexecuted():  # what passes make of a region takes none of the graph's inputs
+                    return original(*args, **kwargs)
+
+            return run
+
         def directed(direction: Direction) -> Callable[..., Any]:
             def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
                 def run(*args: Any, **kwargs: Any) -> Any:
@@ -111,6 +118,7 @@ class Graphs:
         private.wrap("run_pre_grad_passes", pre_grad)
         private.wrap("joint_graph_passes", joint)
         private.wrap("partition_fn", partition)
+        private.wrap("partition_regions", regions)
         private.wrap("compile_fx_forward", directed("forward"))
         private.wrap("compile_fx_backward", directed("backward"))
         private.wrap("post_grad_passes", post_grad)

@@ -6,7 +6,9 @@ what they always do.
 
 from __future__ import annotations
 
+import contextlib
 import time
+from collections.abc import Generator
 from typing import Any
 
 from irwidget import phases
@@ -83,6 +85,15 @@ class Recorder:
         if self.snapshots is not None:
             self.snapshots[len(self.stages)] = snapshot(module)
         self.add(name, phase, printing.graph(module), seconds=took, options=options)
+
+    @contextlib.contextmanager
+    def unexecuted(self) -> Generator[None]:
+        """While this is open graphs are shown and not executed."""
+        snapshots, self.snapshots = self.snapshots, None
+        try:
+            yield
+        finally:
+            self.snapshots = snapshots
 
     def begin_graph(self, module: Any) -> None:
         """Dynamo has made another graph."""

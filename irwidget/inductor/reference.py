@@ -113,6 +113,8 @@ class Reference:
 def _case(graph: _Judged, args: list[Any], samples_wanted: int) -> Case:
     names = [node.name for node in graph.module.graph.nodes if node.op == "placeholder"]
     names += graph.held
+    if number := attributes.rounded_number(graph.module):
+        raise Unexecuted(f"{number.name} is a number of Python's made of floats, which rounding would change")
     outcome = Outcome(attributes.lifted(graph.module, graph.held), names, graph.modes)
     before = dict(zip(names, args, strict=True))
     changes = attributes.Changes(graph.module)

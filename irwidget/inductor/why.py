@@ -38,6 +38,11 @@ _CURES: tuple[tuple[str, str], ...] = (
 """How the scheduler's reasons begin, and what would have to change."""
 
 
+_OF_GRAPHS = ("Conditional", "WhileLoop", "InvokeSubgraph")
+"""What the operations are called that run graphs: branches, a loop, a region."""
+_TAKEN = "MultiOutput"
+
+
 @dataclass(frozen=True)
 class Why:
     """The answer to why two things are one kernel, or are not."""
@@ -156,8 +161,7 @@ class Compilation:
         """What became of an operation, in a line."""
         line = where(op)
         if op.kind in ("extern", "fallback"):
-            how = "Inductor has no loops for it" if op.kind == "fallback" else "a library does it"
-            return f"{op.name}{line} calls {op.kernel}: {how}; to change it: {_cure_of_call(op)}"
+            return f"{op.name}{line} calls {op.kernel}: {_reason_of_call(op)}; to change it: {_cure_of_call(op)}"
         beside = [one.name for one in self.captured.ops if same_kernel(one, op) and one.name != op.name]
         others = f", with {', '.join(beside)}" if beside else ", alone"
         return f"{op.name}{line} is in {op.kernel or 'no kernel'}{others}"
@@ -252,8 +256,20 @@ def cure_of(reason: str) -> str:
     return next((cure for begin, cure in _CURES if reason.startswith(begin)), "")
 
 
+def _reason_of_call(op: InductorOp) -> str:
+    if op.kernel in _OF_GRAPHS:
+        return "graphs in a graph, which are compiled by themselves"
+    if op.kernel == _TAKEN:
+        return "it takes one result of the call before it, and computes nothing"
+    return "Inductor has no loops for it" if op.kind == "fallback" else "a library does it"
+
+
 def _cure_of_call(op: InductorOp) -> str:
     target = op.targets[-1] if op.targets else ""
+    if op.kernel in _OF_GRAPHS:
+        return "compute outside of it what is to be one kernel with what is outside"
+    if re.search(r"aten\.scatter_reduce_?\.two", op.kernel):
+        return "reduce floats by 'sum', on the CPU with cpp.fallback_scatter_reduce_sum=False: of these there are loops"
     if re.search(r"aten\.(?:mm|addmm|bmm|baddbmm|convolution|_int_mm)", target):
         return "max_autotune=True makes a Triton template of it, into which what surrounds it can be fused"
     if op.kind == "fallback":

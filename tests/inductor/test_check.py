@@ -131,6 +131,46 @@ def test_an_optimizers_step_is_checked_pass_by_pass():
     assert weight.tolist() == [1, 2, 3]
 
 
+def counted(x):
+    return x.reshape(-1)[: (x > 0).sum().item()] * 2
+
+
+def scaled(x):
+    return x * x.sum().item()
+
+
+@pytest.mark.parametrize(("function", "reason"), [
+    (counted, ""), (scaled, "item is a number of Python's made of floats, which rounding would change"),
+])  # fmt: skip
+def test_a_graph_with_a_number_in_it_is_checked_where_rounding_does_not_change_it(function, reason):
+    with torch._dynamo.config.patch(capture_scalar_outputs=True):
+        low = irwidget.lower(function, X, to="inductor_fx", check=True)
+    assert (low.check.state, low.check.reason) == ("not checked" if reason else "equal", reason)
+    assert low.trace.facts["graph breaks"] == 0
+
+
+@torch.compiler.nested_compile_region
+def block(x, w):
+    return torch.sin(x @ w) + 1
+
+
+def repeated(x, w):
+    return block(block(block(x, w), w), w).sum()
+
+
+def test_regions_are_checked_with_their_gradients():
+    """Each is partitioned by itself first: those halves are not the graph's."""
+    wrong = swapping({aten.cos.default: aten.sin.default})
+    inputs = torch.eye(12), torch.randn(12, 12, requires_grad=True)
+    patches = {"post_grad_custom_post_pass": wrong}
+    low = irwidget.lower(repeated, *inputs, to="inductor_fx", check="each", patches=patches)
+    assert (low.check.state, low.check.dump) == ("differs", "post_grad_custom_post_pass")
+    assert low.check.reason.startswith("gradient of ")
+    assert "invoke_subgraph" in low.dumps[low.check.index].text
+    states = low.check.by_dump
+    assert {states.get(i, "of a region") for i in range(2, low.check.index)} == {"equal", "of a region"}
+
+
 BIAS = torch.tensor([0.5, 2.0])
 
 

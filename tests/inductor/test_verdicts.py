@@ -33,6 +33,10 @@ def flipped_gradient(x):
     return x.detach() + x.flip(0) - x.flip(0).detach()
 
 
+def taken(x, n):
+    return x[: n.item()] * 2
+
+
 def gives(what):
     return ("differs", f"{what} is not what eager PyTorch gives")
 
@@ -51,6 +55,8 @@ def gives(what):
     (lambda x: x * x, lambda x: x * x.detach(), [WANTED], ("differs", "gradient of 'x'[")),
     (lambda x: x * 1, flipped_gradient, [WANTED], ("differs", "gradient of 'x'[")),
     (lambda x: torch.rand_like(x), lambda x: x, [X], ("not checked", "random")),
+    (taken, lambda x, n: (x + x)[: n.item()], [X, torch.tensor(1)], ("equal", "")),
+    (taken, lambda x, n: (x * x)[: n.item()], [X, torch.tensor(1)], ("differs", "result 0[")),
 ])  # fmt: skip
 def test_all_that_a_graph_does_is_compared(eager, other, args, verdict):
     found = judged(eager, other, *args)
@@ -135,7 +141,7 @@ def test_a_lowering_is_equal_where_all_its_ends_are():
     ([*enumerate(EQUAL)], {"target": "inductor_loop_ir"},
      "loop IR is not executed; the last dump that was, after b, is equal"),
     ([*enumerate(EQUAL)], {"stopped": Stopped("it stopped", "post_grad", None)},
-     "it was not compiled again: it stopped"),
+     "torch.compile failed as it compiled it once more, to execute it: it stopped"),
     ([(-1, Verdict("not checked", reason="random"))], {}, "random"),
     ([], {}, "nothing of it could be executed"),
 ])  # fmt: skip

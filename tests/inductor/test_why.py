@@ -38,6 +38,43 @@ def test_a_call_is_not_fused_and_says_what_would_change_it(low):
     assert low.why("x @ w").answer == "called"
 
 
+def chosen(x, w):
+    return torch.cond(x.sum() > 0, lambda x, w: (x * w).sin(), lambda x, w: x - w, (x, w))
+
+
+def test_a_call_that_is_none_of_a_library_says_what_it_is():
+    low = irwidget.lower(chosen, X, W, to="inductor_loop_ir", arch="sm_90")
+    runs, takes = (op for op in low.results["compilation"].captured.ops if op.kind == "extern")
+    assert str(low.why(runs.name)).endswith(
+        " calls Conditional: graphs in a graph, which are compiled by themselves; "
+        "to change it: compute outside of it what is to be one kernel with what is outside"
+    )
+    assert "calls MultiOutput: it takes one result of the call before it, and computes nothing; " in str(
+        low.why(takes.name)
+    )
+
+
+INDEX = torch.tensor([[0] * 64, [2] * 64])
+
+
+def scattered(how):
+    return lambda x, w: (x.scatter_reduce(0, INDEX, w, how) + 1,)
+
+
+@pytest.mark.parametrize(("options", "other"), [
+    ({"arch": "sm_90"}, {"arch": "sm_90"}),
+    ({"patches": "cpp.dynamic_threads=True"}, {"patches": "cpp.fallback_scatter_reduce_sum=False"}),
+])  # fmt: skip
+def test_a_scatter_that_is_called_becomes_loops_by_what_its_answer_says(options, other):
+    before = irwidget.lower(scattered("amax"), X, W, to="inductor_loop_ir", **options)
+    answer = before.why("aten.scatter_reduce_.two")
+    assert (answer.answer, answer.cures) == ("called", (
+        "reduce floats by 'sum', on the CPU with cpp.fallback_scatter_reduce_sum=False: of these there are loops",
+    ))  # fmt: skip
+    after = irwidget.lower(scattered("sum"), X, W, to="inductor_loop_ir", **other)
+    assert {op.kind for op in after.results["compilation"].captured.ops} == {"loops"}
+
+
 def test_a_piece_of_a_line_means_what_it_calls(low):
     ops = low.results["compilation"].find("softmax")
     assert ops
