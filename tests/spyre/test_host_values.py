@@ -31,6 +31,12 @@ def test_a_view_as_another_dtype_has_the_bytes_of_pytorch(function):
     assert "torch.ops.aten.view.dtype(" in program.host
 
 
+@pytest.mark.parametrize("function", [torch.round, torch.sin, torch.frac])
+def test_the_host_is_given_what_the_dtype_holds(function):
+    given = torch.linspace(-30, 30, 4096).half().view(64, 64)
+    assert torch.equal(compile(lambda a: function(a * 37.7), [given]).run(given), function(given * 37.7))
+
+
 aten = torch.ops.aten
 FLOATS = torch.tensor([[-1e6, 1e6, inf, -inf, nan, 5.0, 0.0, -3.5]])
 HALVES = torch.tensor([[0.1, 0.9, -0.1, 1e-5, 0.0, inf, -inf, nan]]).half()

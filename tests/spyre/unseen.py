@@ -297,6 +297,9 @@ FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...] | TensorSpec, ...]]] 
     "float32 returned": (lambda x: x.float(), ((8, 128),)),
     "heads of a cache, copied": (copied_heads, ((2, 6, 32, 64), (2, 128, 64))),
     "products in views of batches": (products_in_views, ((2, 4, 64, 32), (2, 4, 64, 64))),
+    "rows added to a transposed tensor": (lambda a, b: b.expand(128, 64) + a.t(), ((64, 128), (64,))),
+    "a column added to a transposed tensor": (lambda a, b: b[:, None].expand(128, 64) + a.t(), ((64, 128), (128,))),
+    "transposed rows in planes": (lambda x, y: y.t()[:, None].expand(x.shape) + x, ((64, 128, 128), (128, 64))),
     "distances": (lambda x, y: ((x[:, None] - y[None]) ** 2).sum(-1), ((9, 64), (7, 64))),
 }
 
