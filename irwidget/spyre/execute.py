@@ -7,7 +7,7 @@ card would get silently wrong raises a TileError.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -73,6 +73,8 @@ class _Run:
             for n, b in program.scratchpad.blocks.items()
             if n in program.scratchpad.addresses
         ]
+        self.moments: set[str] = set()
+        """Buffers that `exx2` made on the host."""
         for core in range(program.options.cores):
             self.memory.scratchpads[core] = Space(f"LX of core {core}", max(used, default=0), unit)
 
@@ -180,7 +182,15 @@ class _Run:
 
     def _store(self, buffer: Buffer, value: torch.Tensor) -> None:
         """Copy a host tensor to the device."""
-        space, at = self._allocate(buffer), self._region(buffer)
+        if value.is_complex():  # of exx2: two lanes of a stick
+            self.moments.add(buffer.name)
+            for lane, part in enumerate(torch.view_as_real(value).unbind(-1)):
+                self._put(buffer, part, lane)
+        else:
+            self._put(buffer, value)
+
+    def _put(self, buffer: Buffer, value: torch.Tensor, lane: int = 0) -> None:
+        space, at = self._allocate(buffer), self._region(buffer).moved(lane * buffer.device.format.bytes)
         wide = torch.float64 if space.values.dtype == np.float64 else torch.float32
         space.write(
             at,
@@ -190,12 +200,13 @@ class _Run:
             f"the copy of {buffer.name} to the device",
         )
 
-    def _load(self, view: BufferView, stride: tuple[int, ...] | None = None) -> torch.Tensor:
+    def _load(self, view: BufferView, stride: tuple[int, ...] | None = None, lane: int = 0) -> torch.Tensor:
         """Copy a view of a device tensor back to the host, with its strides or those."""
         buffer = self.graph.buffers[view.buffer]
         space = self.memory.tensors[view.buffer]
         what = f"the copy of {buffer.name} to the host"
-        values = space.read(self._region(buffer), self.memory.owner(buffer.name), what)
+        at = self._region(buffer).moved(lane * buffer.device.format.bytes)
+        values = space.read(at, self.memory.owner(buffer.name), what)
         length = 1 + sum((n - 1) * s for n, s in zip(buffer.size, buffer.stride, strict=True) if n)
         storage = torch.zeros(max(length, 1), dtype=torch.float64)
         if all(buffer.size):
@@ -221,6 +232,8 @@ class _Run:
     def _external(self, call: External) -> Any:
         def convert(value: Any) -> Any:
             if isinstance(value, BufferView):
+                if value.buffer in self.moments or self.graph.buffers[value.buffer].device.tag == "EXX2":
+                    return torch.complex(*(self._load(replace(value, dtype="float32"), lane=lane) for lane in range(2)))
                 return self._load(value)
             if isinstance(value, HostFunction):
                 return value.function
@@ -314,7 +327,8 @@ class _OpRun:
                 chosen = picked * strides[d]
             if low < 0 or high >= size[d]:
                 raise TileError(
-                    f"{self.what}: a tile of core {tile.core} leaves {arg.name} in device dim {d}: {high} of {size[d]}"
+                    f"{self.what}: a tile of core {tile.core} leaves {arg.name} in device dim {d}:"
+                    f" {min(low, 0) or high} of {size[d]}"
                 )
             base += coordinate.offset * strides[d]
         width = arg.format.bytes
