@@ -33,9 +33,12 @@ from irwidget.private_torch import (
 )
 from irwidget.spyre.attention import fuse_attention
 from irwidget.spyre.decompositions import decomposition_table
+from irwidget.spyre.fakes import eager_strides
+from irwidget.spyre.formats import dtype_name
 from irwidget.spyre.hints import active_hints, fresh_hints
 from irwidget.spyre.hostregions import gather_host_regions
 from irwidget.spyre.instance_norm import COMPOSED
+from irwidget.spyre.ir import BufferView
 from irwidget.spyre.notes import custom
 from irwidget.spyre.options import SpyreSwitches
 from irwidget.spyre.spyreops import register
@@ -66,8 +69,44 @@ class CapturedGraph:
         """The strides of each result as the function makes it; None of what is no tensor."""
         (values,) = next(n.args for n in self.graph.graph.nodes if n.op == "output")
         returned = list(values)[: len(values) - len(self.mutated)]  # pyright: ignore[reportArgumentType]
-        made = [one.meta.get("val") if isinstance(one, torch.fx.Node) else None for one in returned]
-        return tuple(tuple(one.stride()) if isinstance(one, torch.Tensor) else None for one in made)
+        return tuple(tuple(one.stride()) if isinstance(one, torch.Tensor) else None for one in map(_value, returned))
+
+    @property
+    def aliases(self) -> tuple[BufferView | None, ...]:
+        """Of each result that has the memory of an input, also of what was written there: where in it."""
+        nodes = self.graph.graph.nodes
+        (values,) = next(n.args for n in nodes if n.op == "output")
+        made = [_value(one) for one in values]  # pyright: ignore[reportGeneralTypeIssues, reportOptionalIterable]
+        count = len(made) - len(self.mutated)
+        inputs = {one.name: one for one in self.inputs}
+        given = zip([n for n in nodes if n.op == "placeholder"], inputs, strict=True)
+        owners: dict[int, tuple[torch.Tensor, Input]] = {}
+        for value, name in [*((_value(n), name) for n, name in given), *zip(made[count:], self.mutated, strict=True)]:
+            if isinstance(value, torch.Tensor):
+                owners.setdefault(storage_id(value), (value, inputs[name]))
+        return tuple(_within(one, owners) for one in made[:count])
+
+
+def _value(node: Any) -> Any:
+    return node.meta.get("val") if isinstance(node, torch.fx.Node) else None
+
+
+def _within(value: Any, owners: Mapping[int, tuple[torch.Tensor, Input]]) -> BufferView | None:
+    """Where a result lies in the memory that it has from one of these, each what an input is or becomes.
+
+    What one becomes may have other strides than the input has; then it is known of the whole only.
+    """
+    if not isinstance(value, torch.Tensor):
+        return None
+    owner, given = owners.get(storage_id(value), (None, None))
+    if owner is None or given is None or owner.dtype != value.dtype:
+        return None
+    place = (tuple(value.shape), tuple(value.stride()), int(value.storage_offset()) - int(owner.storage_offset()))
+    if tuple(owner.stride()) != given.stride:
+        if place != (tuple(owner.shape), tuple(owner.stride()), 0):
+            return None
+        place = (given.size, given.stride, 0)
+    return BufferView(given.name, *place, dtype_name(value.dtype))
 
 
 class _Annotate(TorchFunctionMode):
@@ -247,7 +286,7 @@ def capture(obj: Any, inputs: Any, options: SpyreSwitches) -> CapturedGraph:
     specs = [as_spec(leaf) for leaf in leaves]
     checked = [check_input(f"arg{i}_1", spec) for i, spec in enumerate(s for s in specs if s is not None)]
     parameters = _parameters(obj, options, len(checked))
-    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    mode = eager_strides()
     described = [*checked, *(p for p, _ in parameters)]
     with mode:
         fakes = [torch.empty_strided(i.size, i.stride, dtype=getattr(torch, i.dtype)) for i in described]
@@ -460,4 +499,4 @@ def decompose(captured: CapturedGraph, options: SpyreSwitches) -> torch.fx.Graph
 def _fake_mode(captured: CapturedGraph) -> FakeTensorMode:
     for fake in captured.fakes:
         return fake.fake_mode  # pyright: ignore[reportAttributeAccessIssue]
-    return FakeTensorMode(allow_non_fake_inputs=True)
+    return eager_strides()

@@ -7,7 +7,7 @@ from typing import Any
 
 from irwidget.spyre.coordinates import Index
 from irwidget.spyre.formats import check_format
-from irwidget.spyre.ir import Buffer, Graph, Op, Read, Refusals, users
+from irwidget.spyre.ir import Buffer, Graph, Op, Read, Refusals
 
 _EXPLICIT = {"clip": 2, "softplus": 2, "layernormscale": 1}
 """OpFuncs whose scalars travel beside them; upstream still makes a float32 constant for each, read by nobody."""
@@ -89,8 +89,3 @@ def validate_ops(graph: Graph, refusals: Refusals) -> Graph:
             for dtype in [read.dtype for read in op.data_reads] + [graph.buffers[op.target].dtype]:
                 check_format(func, dtype, op.where())
     return graph
-
-
-def live_buffers(graph: Graph) -> frozenset[str]:
-    """Buffers that are both written and read, or returned."""
-    return frozenset(users(graph)) | graph.output_buffers

@@ -195,7 +195,7 @@ class _ProgramCompilation:
         def lowered() -> Graph:
             graph, found = lower_graph(module, captured.inputs, captured.mutated, on_host)
             constants.update(found)
-            return replace(graph, strides=captured.strides)
+            return replace(graph, strides=captured.strides, aliases=captured.aliases)
 
         return self.record("lower", "loop-ir", "text", lowered, printing.graph), constants
 

@@ -10,7 +10,6 @@ from irwidget.errors import UnsupportedError
 from irwidget.spyre.coordinates import stick_of
 from irwidget.spyre.costmodel import DivisionCandidate, choose_matmul
 from irwidget.spyre.expressions import Coordinate
-from irwidget.spyre.formats import device_format
 from irwidget.spyre.hardware import SPAN_LIMIT
 from irwidget.spyre.ir import Graph, Op, blaming, counted
 from irwidget.spyre.layout import DeviceLayout
@@ -386,8 +385,3 @@ def encode_splits(
     """Splits keyed by index coefficients, as upstream stores them: of the write, and of the first read."""
     written = {write[v]: n for v, n in op_splits.items() if v in write}
     return written, {first_read[v]: n for v, n in op_splits.items() if v not in write and v in first_read}
-
-
-def element_bytes(dtype: str) -> int:
-    """Bytes of an element on the device."""
-    return device_format(dtype).bytes

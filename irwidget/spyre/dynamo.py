@@ -47,24 +47,27 @@ def irwidget_spyre(
 
     `torch.compile(..., options={"cores": 8})` passes options of `irwidget.spyre.compile` on; what the front end refuses
     runs on the host unless `host_for_refused` is False. Graphs with dynamic sizes are compiled for each set of sizes
-    that they are called with; tensors on the meta device give such tensors. Where gradients are asked for,
-    AOTAutograd's forward and backward graphs are compiled.
+    that they are called with; tensors on the meta device give such tensors. Where gradients are asked for, or
+    what is written shares memory with other inputs, AOTAutograd's graphs are compiled, forward and backward.
     """
     del mode
     given = {"host_for_refused": True, **(options or {})}
     trained = torch.is_grad_enabled() and any(isinstance(a, torch.Tensor) and a.requires_grad for a in example_inputs)
-    if trained or any(_is_transformed(node) for node in module.graph.nodes):
-        from irwidget.private_torch import aot_autograd
+    if not trained and not any(_is_transformed(node) for node in module.graph.nodes):
+        before = len(_programs)
+        made = _Graph(module, example_inputs, given)
+        if not _shared(example_inputs) or not made.writes:
+            return made
+        del _programs[before:]
 
-        def compiled(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
-            return _boxed(_Graph(graph, inputs, given))
+    def compiled(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+        return _boxed(_Graph(graph, inputs, given))
 
-        return aot_autograd(fw_compiler=compiled, bw_compiler=compiled)(module, example_inputs)
-    return _Graph(module, example_inputs, given)
+    return private_torch.aot_autograd(fw_compiler=compiled, bw_compiler=compiled)(module, example_inputs)
 
 
 class _Graph:
-    """A captured graph, compiled for each set of sizes that it is called with."""
+    """A captured graph, compiled for each set of sizes and strides that it is called with."""
 
     def __init__(self, module: torch.fx.GraphModule, example_inputs: Sequence[Any], options: Mapping[str, Any]) -> None:
         self.module, self.options = module, options
@@ -74,9 +77,14 @@ class _Graph:
         if not any(_is_symbolic(a) for a in example_inputs):
             self.program(example_inputs)
 
+    @property
+    def writes(self) -> bool:
+        """Whether it writes into inputs, or may, not being compiled yet."""
+        return not self.made or any(one.graph.mutated for one in self.made.values())
+
     def program(self, args: Sequence[Any]) -> SpyreProgram:
         """The program for these arguments."""
-        key = tuple((tuple(a.shape), a.dtype) if isinstance(a, torch.Tensor) else a for a in args)
+        key = tuple((tuple(a.shape), a.stride(), a.dtype) if isinstance(a, torch.Tensor) else a for a in args)
         if key not in self.made:
             pairs = [i for i, a in enumerate(args) if isinstance(a, torch.Tensor) and a.is_complex()]
             specs = [_spec(_real(a), i in self.weights) for i, a in enumerate(args)]
@@ -133,6 +141,12 @@ def _is_transformed(node: torch.fx.Node) -> bool:
     """Whether it is of a transform of `torch.func` or a checkpoint, which AOTAutograd takes apart."""
     of = getattr(node.target, "__module__", None) or ""
     return "functorch" in of or getattr(node.target, "__name__", "") == "tag_activation_checkpoint"
+
+
+def _shared(inputs: Sequence[Any]) -> bool:
+    """Whether two of the tensors share memory, which one of them may be written into."""
+    tensors = [one for one in inputs if isinstance(one, torch.Tensor) and one.layout == torch.strided]
+    return len({private_torch.storage_id(one) for one in tensors}) < len(tensors)
 
 
 def _is_symbolic(value: Any) -> bool:

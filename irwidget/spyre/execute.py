@@ -7,14 +7,14 @@ card would get silently wrong raises a TileError.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 import torch
 
 from irwidget.errors import UsageError
-from irwidget.private_torch import pytree
+from irwidget.private_torch import pytree, storage_id
 from irwidget.spyre import semantics
 from irwidget.spyre.bundling import HostCall
 from irwidget.spyre.coordinates import device_coordinates, index_of, ranges_of
@@ -24,7 +24,6 @@ from irwidget.spyre.ir import Buffer, BufferView, External, Graph, HostFunction
 from irwidget.spyre.kernel import SpyreKernel
 from irwidget.spyre.layout import row_major
 from irwidget.spyre.memory import CoreTile, DeviceMemory, Integers, Place, Region, Space, TileError
-from irwidget.spyre.opfuncs import OF_THE_DTYPE
 from irwidget.spyre.opspec import UNIT_BATCH, OpSpec, TensorArg
 from irwidget.spyre.options import SpyreSwitches
 from irwidget.spyre.pool import Pool
@@ -74,6 +73,8 @@ class _Run:
             for n, b in program.scratchpad.blocks.items()
             if n in program.scratchpad.addresses
         ]
+        self.moments: set[str] = set()
+        """Buffers that `exx2` made on the host."""
         for core in range(program.options.cores):
             self.memory.scratchpads[core] = Space(f"LX of core {core}", max(used, default=0), unit)
 
@@ -94,16 +95,28 @@ class _Run:
                 self._host(step)
             else:
                 self._kernel(step)
-        outputs = [
-            self._load(view, stride=stride) if isinstance(view, BufferView) else view
-            for view, stride in zip(self.graph.outputs, self.graph.strides, strict=True)
-        ]
         with torch.no_grad():
+            outputs = [
+                self._result(values, view, stride, alias)
+                for view, stride, alias in zip(self.graph.outputs, self.graph.strides, self.graph.aliases, strict=True)
+            ]
             for name in self.graph.mutated:
                 buffer = self.graph.buffers[name]
                 values[name].copy_(self._load(BufferView(name, buffer.size, buffer.stride, 0, buffer.dtype)))
         tree = self.program.output_tree
         return pytree.tree_unflatten(outputs, tree) if tree is not None else outputs
+
+    def _result(
+        self, values: Mapping[str, torch.Tensor], view: Any, stride: tuple[int, ...] | None, alias: BufferView | None
+    ) -> Any:
+        """What the function returns: in the memory of an input where eager has it there and strides are as compiled."""
+        if alias is not None:
+            given, of = values[alias.buffer], self.graph.buffers[alias.buffer]
+            if given.stride() == of.stride:
+                if (alias.size, alias.stride, alias.offset) == (of.size, of.stride, 0):
+                    return given
+                return given.as_strided(alias.size, alias.stride, given.storage_offset() + alias.offset)
+        return self._load(view, stride=stride) if isinstance(view, BufferView) else view
 
     def _left_empty(self) -> list[str]:
         """Buffers in device memory that the function makes without values, and may read before all is written."""
@@ -126,7 +139,23 @@ class _Run:
                     f"{given.parameter or given.name}: compiled for {given.dtype}{list(given.size)}, got"
                     f" {dtype_name(value.dtype)}{list(value.shape)}."
                 )
-        return {i.name: values[i.name] for i in self.graph.inputs}
+        found = {i.name: values[i.name] for i in self.graph.inputs}
+        for name in self.graph.mutated:
+            self._alone(name, found)
+        return found
+
+    def _alone(self, written: str, values: Mapping[str, torch.Tensor]) -> None:
+        """UsageError for an input that is written and has elements in one place, or in that of another input."""
+        labels = {given.name: given.parameter or given.name for given in self.graph.inputs}
+        value, what = values[written], f"{self.program.name} writes into {labels[written]}"
+        if any(n > 1 and not step for n, step in zip(value.shape, value.stride(), strict=True)):
+            raise UsageError(f"{what}, several of whose elements are one in memory: give a clone.")
+        for name, other in values.items():
+            if name != written and _overlap(value, other):
+                raise UsageError(
+                    f"{what}, which shares memory with {labels[name]}; it was compiled for tensors of their own:"
+                    " give a clone."
+                )
 
     # -- host and device ---------------------------------------------------------------------------
 
@@ -153,7 +182,15 @@ class _Run:
 
     def _store(self, buffer: Buffer, value: torch.Tensor) -> None:
         """Copy a host tensor to the device."""
-        space, at = self._allocate(buffer), self._region(buffer)
+        if value.is_complex():  # of exx2: two lanes of a stick
+            self.moments.add(buffer.name)
+            for lane, part in enumerate(torch.view_as_real(value).unbind(-1)):
+                self._put(buffer, part, lane)
+        else:
+            self._put(buffer, value)
+
+    def _put(self, buffer: Buffer, value: torch.Tensor, lane: int = 0) -> None:
+        space, at = self._allocate(buffer), self._region(buffer).moved(lane * buffer.device.format.bytes)
         wide = torch.float64 if space.values.dtype == np.float64 else torch.float32
         space.write(
             at,
@@ -163,12 +200,13 @@ class _Run:
             f"the copy of {buffer.name} to the device",
         )
 
-    def _load(self, view: BufferView, exact: bool = False, stride: tuple[int, ...] | None = None) -> torch.Tensor:
+    def _load(self, view: BufferView, stride: tuple[int, ...] | None = None, lane: int = 0) -> torch.Tensor:
         """Copy a view of a device tensor back to the host, with its strides or those."""
         buffer = self.graph.buffers[view.buffer]
         space = self.memory.tensors[view.buffer]
         what = f"the copy of {buffer.name} to the host"
-        values = space.read(self._region(buffer), self.memory.owner(buffer.name), what)
+        at = self._region(buffer).moved(lane * buffer.device.format.bytes)
+        values = space.read(at, self.memory.owner(buffer.name), what)
         length = 1 + sum((n - 1) * s for n, s in zip(buffer.size, buffer.stride, strict=True) if n)
         storage = torch.zeros(max(length, 1), dtype=torch.float64)
         if all(buffer.size):
@@ -176,8 +214,6 @@ class _Run:
             torch.as_strided(storage, buffer.size, buffer.stride).copy_(whole)
         made = torch.as_strided(storage, view.size, view.stride, view.offset)
         dtype = getattr(torch, view.dtype)
-        if exact and dtype in (torch.float16, torch.bfloat16):
-            dtype = torch.float32
         stride = view.stride if stride is None else stride
         out = (
             torch.empty_strided(view.size, stride, dtype=dtype)
@@ -196,7 +232,9 @@ class _Run:
     def _external(self, call: External) -> Any:
         def convert(value: Any) -> Any:
             if isinstance(value, BufferView):
-                return self._load(value, exact=call.name not in OF_THE_DTYPE)
+                if value.buffer in self.moments or self.graph.buffers[value.buffer].device.tag == "EXX2":
+                    return torch.complex(*(self._load(replace(value, dtype="float32"), lane=lane) for lane in range(2)))
+                return self._load(value)
             if isinstance(value, HostFunction):
                 return value.function
             if isinstance(value, list | tuple):
@@ -289,7 +327,8 @@ class _OpRun:
                 chosen = picked * strides[d]
             if low < 0 or high >= size[d]:
                 raise TileError(
-                    f"{self.what}: a tile of core {tile.core} leaves {arg.name} in device dim {d}: {high} of {size[d]}"
+                    f"{self.what}: a tile of core {tile.core} leaves {arg.name} in device dim {d}:"
+                    f" {min(low, 0) or high} of {size[d]}"
                 )
             base += coordinate.offset * strides[d]
         width = arg.format.bytes
@@ -428,3 +467,17 @@ def _values(term: Any, start: int, stop: int) -> Integers:
 def _further(at: Place, by: int) -> Place:
     """The same addresses, so many bytes further."""
     return at.moved(by) if isinstance(at, Region) else at + by
+
+
+def _overlap(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors have an element of memory in common; of two sizes of element, whether they have a storage.
+
+    No two elements of `one` may be the same.
+    """
+    if storage_id(one) != storage_id(other) or not one.numel() or not other.numel():
+        return False
+    if one.element_size() != other.element_size():
+        return True
+    taken = torch.zeros(one.untyped_storage().nbytes() // one.element_size(), dtype=torch.bool)
+    taken.as_strided(one.shape, one.stride(), one.storage_offset()).fill_(True)
+    return bool(taken.as_strided(other.shape, other.stride(), other.storage_offset()).any())

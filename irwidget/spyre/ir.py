@@ -217,6 +217,8 @@ class Graph:
     """Inputs that the program writes into."""
     strides: tuple[tuple[int, ...] | None, ...] = ()
     """Of each output, the strides that the function gives it; its view here may have others."""
+    aliases: tuple[BufferView | None, ...] = ()
+    """Of each output that has the memory of an input, as a view or as what was written there, where in it."""
 
     def op(self, name: str) -> Op:
         return next(op for op in self.ops if op.name == name)

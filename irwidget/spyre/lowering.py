@@ -387,6 +387,9 @@ class _Lowering(PieceBuilder):
             self.fallback(node)  # gathers take one tensor of integers
             return
         dim, at = where[0], self.operand(given[where[0]])
+        if bool((self.constants.get(at.view.buffer, torch.zeros(1)) < 0).any()):
+            self.fallback(node, "the device does not count from the end")
+            return
         size, view = tuple(node.meta["val"].shape), x.view
         names = {i: f"d{n}" for n, i in enumerate(i for i in range(len(size)) if size[i] != 1)}
         width = len(at.view.size)

@@ -68,8 +68,6 @@ FALLBACKS = frozenset(
     ]
 )
 """Ops that run on the host and cut the kernels."""
-OF_THE_DTYPE = frozenset({"nan_to_num", "nextafter", "eq", "ne", "ge", "gt", "le", "lt"})
-"""Host ops on the limits and steps of the operand's dtype, or on numbers in it: half types are not widened for them."""
 HOST_REASONS = {"bits": "the bytes of a tensor are others in the formats of the device"}
 """Why an op of ours runs on the host that upstream does not call there."""
 LX_ATEN_OPS = frozenset(["max", "amax", "sum", "exp", "sub", "mul", "mean", "add", "rsqrt"])

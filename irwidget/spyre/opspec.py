@@ -11,7 +11,6 @@ from irwidget.spyre.coordinates import stick_of
 from irwidget.spyre.expressions import Coordinate
 from irwidget.spyre.formats import DeviceFormat
 from irwidget.spyre.ir import Graph, Op
-from irwidget.spyre.layout import DeviceLayout
 from irwidget.spyre.normalize import Access, Aligned, Normalized, normalize
 from irwidget.spyre.options import SpyreSwitches
 from irwidget.spyre.schedule import core_order, loop_order
@@ -267,7 +266,3 @@ def _symbol(name: str) -> Coordinate:
     from irwidget.spyre.expressions import Term
 
     return Coordinate((Term(name),))
-
-
-def layout_text(layout: DeviceLayout) -> str:
-    return str(layout)

@@ -13,6 +13,7 @@ from irwidget.spyre.emitting import LoopBuilder, TensorValue, cropped, node_of, 
 from irwidget.spyre.formats import device_format, dtype_name
 from irwidget.spyre.inplace import WrittenPart
 from irwidget.spyre.ir import Op, Read
+from irwidget.spyre.layout import row_major
 from irwidget.spyre.tensorspec import Input
 
 
@@ -120,5 +121,6 @@ class PieceBuilder(LoopBuilder):
 
     def _scatter(self, piece: TensorValue, target: str, rule: str, offset: int, stride: tuple[int, ...]) -> None:
         size, name = piece.view.size, "slice_scatter"
-        origin = "slice" if rule == "copy_back" else name  # Inductor writes into a slice of what need not be copied
-        self._copy(self.read(piece, size), size, target, name, rule, (origin,), offset, stride)
+        written = () if stride == row_major(size) else ("slice",)  # rows that lie together Inductor does not copy
+        origins = written if rule == "copy_back" else (name,)
+        self._copy(self.read(piece, size), size, target, name, rule, origins, offset, stride)

@@ -31,6 +31,30 @@ def test_a_view_as_another_dtype_has_the_bytes_of_pytorch(function):
     assert "torch.ops.aten.view.dtype(" in program.host
 
 
+@pytest.mark.parametrize("function", [torch.round, torch.sin, torch.frac])
+def test_the_host_is_given_what_the_dtype_holds(function):
+    given = torch.linspace(-30, 30, 4096).half().view(64, 64)
+    assert torch.equal(compile(lambda a: function(a * 37.7), [given]).run(given), function(given * 37.7))
+
+
+@pytest.mark.parametrize("function", [lambda a: a[:, [-2]] * 2, lambda a: a[:, torch.tensor([1, -1, -3])] + 1])
+def test_indices_from_the_end_are_taken_on_the_host(function):
+    given = half(2, 5, 64)
+    assert torch.equal(compile(function, [given]).run(given), function(given))
+
+
+@pytest.mark.parametrize("function", [lambda x: x, lambda x: x * 2])
+def test_a_norm_whose_moments_the_host_takes_has_both_of_them(function):
+    def normed(x):
+        return F.layer_norm(function(x).flatten(2).transpose(1, 2), (24,))
+
+    given = half(1, 24, 16, 16)
+    program = compile(normed, [given], host_for_refused=True)
+    assert on_host(program)
+    assert [spec.op for kernel in program.kernels for spec in kernel.specs if spec.op.startswith("layernorm")]
+    torch.testing.assert_close(program.run(given), normed(given), rtol=4e-3, atol=4e-3)
+
+
 aten = torch.ops.aten
 FLOATS = torch.tensor([[-1e6, 1e6, inf, -inf, nan, 5.0, 0.0, -3.5]])
 HALVES = torch.tensor([[0.1, 0.9, -0.1, 1e-5, 0.0, inf, -inf, nan]]).half()

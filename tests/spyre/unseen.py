@@ -142,6 +142,11 @@ def written_row(x, y):
     return x
 
 
+def rows_replaced(x, y):
+    x[3:7] = y
+    return x * 2
+
+
 def copied_heads(x, cache):
     y = cache.view(2, 64, 2, 64).permute(0, 2, 1, 3).unsqueeze(2).expand(2, 2, 3, 64, 64).clone()
     return torch.bmm(x.reshape(12, 32, 64), y.reshape(12, 64, 64).transpose(1, 2))
@@ -287,6 +292,7 @@ FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...] | TensorSpec, ...]]] 
     "padded in two dims": (lambda x: F.pad(x, (0, 0, 1, 2, 1, 1)) * 2, ((3, 8, 64),)),
     "written and returned": (written_and_returned, ((64, 128), (64, 128))),
     "rows written and returned": (written_row, ((64, 128), (70, 128))),
+    "rows replaced": (rows_replaced, ((16, 64), (4, 64))),
     "attention of three dims": (F.scaled_dot_product_attention, ((4, 64, 64),) * 3),
     "masked attention of three dims": (
         lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, m) * 2,
@@ -297,6 +303,9 @@ FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...] | TensorSpec, ...]]] 
     "float32 returned": (lambda x: x.float(), ((8, 128),)),
     "heads of a cache, copied": (copied_heads, ((2, 6, 32, 64), (2, 128, 64))),
     "products in views of batches": (products_in_views, ((2, 4, 64, 32), (2, 4, 64, 64))),
+    "rows added to a transposed tensor": (lambda a, b: b.expand(128, 64) + a.t(), ((64, 128), (64,))),
+    "a column added to a transposed tensor": (lambda a, b: b[:, None].expand(128, 64) + a.t(), ((64, 128), (128,))),
+    "transposed rows in planes": (lambda x, y: y.t()[:, None].expand(x.shape) + x, ((64, 128, 128), (128, 64))),
     "distances": (lambda x, y: ((x[:, None] - y[None]) ** 2).sum(-1), ((9, 64), (7, 64))),
 }
 
