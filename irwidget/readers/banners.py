@@ -24,6 +24,8 @@ _LONGEST = 1 << 16
 _LARGEST = 1 << 26
 """Bytes of a dump in which its end is looked for; a larger one is taken as it is, up to the next banner."""
 
+_GLUED = re.compile(rb"(?:; )?\*\*\* IR Dump [^\n]*? \*\*\*(?=(?:define|declare|; Function Attrs:|Printing <null>) )")
+"""A banner without a line break, as LLVM prints it for passes on the call graph."""
 _LOOP_MARK = re.compile(rb" \(loop: [^\n]*\)\n")
 """What -print-loop-func-scope prints between a banner and the function."""
 
@@ -67,16 +69,23 @@ def found(log: Log, start: int = 0, stop: int | None = None) -> Iterator[Found]:
             begin = data.rfind(b"\n", at, hit) + 1 or at
             end = data.find(b"\n", hit)
             at = end = len(data) if end < 0 else end
+            if glued := _GLUED.match(data, begin, end):
+                at = end = glued.end()
             if end - begin > _LONGEST or not (begin or fresh):
                 continue
             column = max(data.find(mark, begin, end) for mark in _MARKS) - begin if marked else 0
             if column > 0 and (banner := llvm.banner(data[begin + column : end].rstrip(b"\r"))):
-                yield Found(offset + begin + column, offset + min(end + 1, len(data)), banner, True)
+                yield Found(offset + begin + column, offset + _below(data, end), banner, True)
             elif banner := _banner(data[begin:end]):
                 column = banner.column if isinstance(banner, mlir.MLIRBanner) else 0
                 marked = marked or isinstance(banner, llvm.LLVMBanner)
-                yield Found(offset + begin + column, offset + min(end + 1, len(data)), banner, column > 0)
+                yield Found(offset + begin + column, offset + _below(data, end), banner, column > 0)
         fresh = data.endswith(b"\n")
+
+
+def _below(data: bytes, end: int) -> int:
+    """Where the text of a banner that ends there begins."""
+    return end + (data[end : end + 1] == b"\n")
 
 
 @lru_cache(1024)

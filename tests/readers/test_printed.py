@@ -309,6 +309,22 @@ def test_no_dump_of_the_code_generator_is_lost_with_whole_modules(when, program)
                 assert defined(one.text) == defined(other.text)
 
 
+@pytest.mark.external
+@pytest.mark.parametrize("when", ["after", "before"])
+def test_a_pass_on_the_call_graph_begins_its_text_on_the_line_of_its_banner(when):
+    function = "define i32 @{}(i32 %x) {{\n  %y = call i32 @{}(i32 %x)\n  ret i32 %y\n}}\n"
+    program = "declare i32 @h(i32)\n" + function.format("f", "h") + function.format("g", "f")
+    printed = said("llc", program, "-mtriple=amdgcn-amd-amdhsa", f"-print-{when}-all")
+    names = re.findall(r"^\*\*\* IR Dump \w+ (DummyCGSCCPass) .*\*\*\*define .*@(\w+)\(", printed, re.M)
+    assert {function for _, function in names} == {"f", "g"}
+    (low,) = irwidget.open(printed)
+    assert len(low.dumps) == printed.count(f"IR Dump {when.title()}")
+    assert not any("*** IR" in dump.text for dump in low.dumps)
+    assert not any("*** IR" in one.message for one in low.diagnostics)
+    if when == "after":
+        assert {(dump.name, dump.scope.function or dump.scope.anchor) for dump in low.dumps} >= set(names)
+
+
 def test_a_region_is_of_the_function_printed_before_and_a_pass_without_a_text_is_said():
     """As AMDGPU's code generator has them."""
     function = "define void @f(i32 %x) {\n  %y = add i32 %x, 1, !dbg !3\n  ret void\n}\n"
