@@ -31,10 +31,11 @@ from irwidget.private_torch import (
     traced_as_written,
     writes,
 )
+from irwidget.spyre import aliases
+from irwidget.spyre.aliases import fake_of
 from irwidget.spyre.attention import fuse_attention
 from irwidget.spyre.decompositions import decomposition_table
 from irwidget.spyre.fakes import eager_strides
-from irwidget.spyre.formats import dtype_name
 from irwidget.spyre.hints import active_hints, fresh_hints
 from irwidget.spyre.hostregions import gather_host_regions
 from irwidget.spyre.instance_norm import COMPOSED
@@ -69,44 +70,12 @@ class CapturedGraph:
         """The strides of each result as the function makes it; None of what is no tensor."""
         (values,) = next(n.args for n in self.graph.graph.nodes if n.op == "output")
         returned = list(values)[: len(values) - len(self.mutated)]  # pyright: ignore[reportArgumentType]
-        return tuple(tuple(one.stride()) if isinstance(one, torch.Tensor) else None for one in map(_value, returned))
+        return tuple(tuple(one.stride()) if isinstance(one, torch.Tensor) else None for one in map(fake_of, returned))
 
     @property
     def aliases(self) -> tuple[BufferView | None, ...]:
         """Of each result that has the memory of an input, also of what was written there: where in it."""
-        nodes = self.graph.graph.nodes
-        (values,) = next(n.args for n in nodes if n.op == "output")
-        made = [_value(one) for one in values]  # pyright: ignore[reportGeneralTypeIssues, reportOptionalIterable]
-        count = len(made) - len(self.mutated)
-        inputs = {one.name: one for one in self.inputs}
-        given = zip([n for n in nodes if n.op == "placeholder"], inputs, strict=True)
-        owners: dict[int, tuple[torch.Tensor, Input]] = {}
-        for value, name in [*((_value(n), name) for n, name in given), *zip(made[count:], self.mutated, strict=True)]:
-            if isinstance(value, torch.Tensor):
-                owners.setdefault(storage_id(value), (value, inputs[name]))
-        return tuple(_within(one, owners) for one in made[:count])
-
-
-def _value(node: Any) -> Any:
-    return node.meta.get("val") if isinstance(node, torch.fx.Node) else None
-
-
-def _within(value: Any, owners: Mapping[int, tuple[torch.Tensor, Input]]) -> BufferView | None:
-    """Where a result lies in the memory that it has from one of these, each what an input is or becomes.
-
-    What one becomes may have other strides than the input has; then it is known of the whole only.
-    """
-    if not isinstance(value, torch.Tensor):
-        return None
-    owner, given = owners.get(storage_id(value), (None, None))
-    if owner is None or given is None or owner.dtype != value.dtype:
-        return None
-    place = (tuple(value.shape), tuple(value.stride()), int(value.storage_offset()) - int(owner.storage_offset()))
-    if tuple(owner.stride()) != given.stride:
-        if place != (tuple(owner.shape), tuple(owner.stride()), 0):
-            return None
-        place = (given.size, given.stride, 0)
-    return BufferView(given.name, *place, dtype_name(value.dtype))
+        return aliases.of_results(self.graph.graph, self.inputs, self.mutated)
 
 
 class _Annotate(TorchFunctionMode):
