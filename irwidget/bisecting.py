@@ -52,7 +52,9 @@ class Bisection:
 
     @property
     def _said(self) -> tuple[str, ...]:
-        return self.summary, *(f"{self.package} {version}: {said}" for version, said in self.tried.items())
+        """The summary, and what came of each release that is not in it."""
+        others = {version: said for version, said in self.tried.items() if version != self.bad}
+        return self.summary, *(f"{self.package} {version}: {said}" for version, said in others.items())
 
     @property
     def summary(self) -> str:

@@ -249,6 +249,12 @@ class Comparison:
         return any("-print-changed" in step.arguments for step in steps)
 
     @property
+    def told(self) -> tuple[str, ...]:
+        """All that is said in sentences: why these two are shown, and the summary unless that has it."""
+        own = (self.summary,) if not (self.found and self.found[0].endswith(self.summary)) else ()
+        return (*self.found, *own)
+
+    @property
     def _beside_nothing(self) -> str:
         """How many passes are not compared, and why, as a part of a sentence; empty for none."""
         missing = [pair for pair in self.passes[1:] if pair.state == "not compared"]

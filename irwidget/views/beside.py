@@ -32,7 +32,7 @@ def differences(comparison: Comparison) -> dict[str, PassPair]:
 def outcome(comparison: Comparison, checks: tuple[Verdict | None, Verdict | None]) -> schema.ComparisonOutcome:
     """Both as a view shows them; `checks` are their verdicts."""
     return {
-        "found": list(comparison.found),
+        "told": list(comparison.told),
         "summary": comparison.summary,
         "passes": [_compared(one) for one in comparison.passes],
         "facts": outcomes.facts(comparison, checks),

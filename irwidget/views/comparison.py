@@ -62,10 +62,11 @@ def _shown(comparison: Comparison, at: PassPair) -> list[str]:
 def html(comparison: Comparison) -> str:
     """The same as HTML that reads well without styles and scripts."""
     both = {**comparison.costs, **comparison.tools}
+    first, *rest = comparison.told
     return tag(
         "div",
-        *(tag("p", tag("strong" if at == 0 else "span", said)) for at, said in enumerate(comparison.found)),
-        tag("p", tag("span" if comparison.found else "strong", comparison.summary)),
+        tag("p", tag("strong", first)),
+        *(tag("p", said) for said in rest),
         table(("", "left", "right"), [(name, str(old), str(new)) for name, (old, new) in both.items()]) if both else "",
         *(
             folded(f"{which.title()} difference", tag("pre", "\n".join(shown)))

@@ -68,9 +68,10 @@ class ComparedPass(TypedDict):
 class ComparisonOutcome(TypedDict):
     """Two lowerings side by side: an experiment and what it starts from, or any other two."""
 
-    found: list[str]
-    """Why these two are shown, in sentences; empty where somebody chose them."""
+    told: list[str]
+    """All that is said above both: of two that a search found, what that says before the summary."""
     summary: str
+    """Where they differ, in a sentence."""
     passes: list[ComparedPass]
     facts: list[tuple[str, str, str]]
     """Name and both values; what was not computed says so."""

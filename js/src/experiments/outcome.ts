@@ -71,7 +71,7 @@ export function outcome({ facts, passes }: ComparisonOutcome, words: OutcomeWord
 /** Where two lowerings differ, above them: a sentence, and the rest when asked for. */
 export function comparison(found: ComparisonOutcome, pair: OutcomeHooks["pair"]): HTMLElement {
   const summary = found.summary.charAt(0).toUpperCase() + found.summary.slice(1);
-  const [first, ...rest] = [...found.found, summary];
+  const [first, ...rest] = found.told.map((said) => (said === found.summary ? summary : said));
   const more = outcome(found, OF_TWO, { pair, open: true, toggled: () => undefined });
   return h(
     "details",

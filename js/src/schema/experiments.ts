@@ -56,8 +56,9 @@ export interface ComparedPass {
 
 /** Two lowerings side by side: an experiment and what it starts from, or any other two. */
 export interface ComparisonOutcome {
-  /** Why these two are shown, in sentences; empty where somebody chose them. */
-  readonly found: readonly string[];
+  /** All that is said above both: of two that a search found, what that says before the summary. */
+  readonly told: readonly string[];
+  /** Where they differ, in a sentence. */
   readonly summary: string;
   readonly passes: readonly ComparedPass[];
   /** Name and both values; what was not computed says so. */
