@@ -1,4 +1,4 @@
-"""Folders whose files are told in order by the numbers in their names."""
+"""Folders of files that no tool has a format of its own for: texts of IR with numbers in their names, and logs."""
 
 from __future__ import annotations
 
@@ -113,3 +113,21 @@ def test_a_tree_has_a_number_for_each_folder(tmp_path):
         assert ([step.tool for step in low.steps], low.diagnostics) == (["mlir"], ())
     (low,) = irwidget.open(module / "func_func_f")
     assert ([dump.name for dump in low.dumps], low.diagnostics) == (["cse"], ())
+
+
+def test_a_folder_of_logs_has_the_lowerings_of_each(tmp_path):
+    banner = "// -----// IR Dump After {0} ({1}) //----- //\n"
+    logs = {
+        f"sub/{name}.log": f"$ make {name}\n"
+        + "".join(banner.format(one.upper(), one) + FUNCTION.format(name) for one in passes)
+        for name, passes in (("f10", "ab"), ("f9", "c"))
+    }
+    written(tmp_path, **logs, **{"notes.txt": "IR Dump After all\n"})
+    (tmp_path / "x.o").write_bytes(b"\0\1\2")
+    lows = irwidget.open(tmp_path)
+    assert lows.format == "passes-dir"
+    assert [(low.name, [dump.name for dump in low.dumps]) for low in lows] == [("f9", ["c"]), ("f10", ["a", "b"])]
+    assert [low.steps[0].arguments for low in lows] == ["f9.log", "f10.log"]
+    (said,) = lows[1].diagnostics
+    assert (said.message, said.location.file, said.location.line) == ("$ make f10", str(tmp_path / "sub/f10.log"), 1)
+    assert [low.dumps[-1].text for low in lows] == [FUNCTION.format("f9"), FUNCTION.format("f10")]
