@@ -7,6 +7,7 @@ waiting only.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import importlib
 import os
@@ -18,6 +19,8 @@ from collections.abc import Generator
 from irwidget import private_python
 
 _GLANCE = 0.02
+_PATIENCE = 20
+"""Seconds that the end of a process waits for the module that the thread is at."""
 
 TORCH = (
     "torch",
@@ -93,12 +96,20 @@ class _Imports:
     def begin(self, names: tuple[str, ...]) -> None:
         if self._pid != os.getpid():
             self.__init__()
+        if not self._asked:
+            atexit.register(self._finish)
         self._asked += [name for name in names if name not in self._asked]
         if not self.whole(tuple(self._asked)) and not self._only.locked():
             threading.Thread(target=self._work, name="irwidget-imports", daemon=True).start()
 
     def end(self) -> None:
         self._asked = [name for name in self._asked if name in self._done]
+
+    def _finish(self) -> None:
+        """Wait for the thread: one that Python ends in the middle of C++ code, as the process ends, aborts that."""
+        self.end()
+        if self._pid == os.getpid() and self._only.acquire(timeout=_PATIENCE):
+            self._only.release()
 
     def wait(self, names: tuple[str, ...]) -> None:
         while not self.whole(names):

@@ -51,7 +51,7 @@ class Questions:
             "name": trace.name,
             "target": trace.target,
             "passes": max(len(trace.dumps) - 1, 0),
-            "steps": [f"{step}: {step.command}" if step.name else step.command for step in trace.steps],
+            "steps": [one.command if str(one) in one.command else f"{one}: {one.command}" for one in trace.steps],
             "tools": dict(trace.tools),
             "check": str(trace.check) if trace.check else "not asked for",
             "failure": self._failure(),

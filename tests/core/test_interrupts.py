@@ -346,3 +346,17 @@ if __name__ == "__main__":
     for one in PLACES:
         check_an_interrupt_of_the_export(one, whole)
         print("as it was:", one)
+
+
+def test_a_process_ends_when_the_module_that_it_imports_in_the_background_has_ended():
+    """Python ends the threads that are left in the middle of what they do: of C++ code, that aborts the process."""
+    code = """
+import atexit, sys, threading
+atexit.register(lambda: print([one.name for one in threading.enumerate()]))
+from irwidget import imports
+imports.begin()
+while "torch" not in sys.modules:
+    pass
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "['MainThread']\n", "")
