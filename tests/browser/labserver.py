@@ -99,13 +99,20 @@ class Server:
 
 
 def evaluate(page: Page, expression: str) -> str:
-    """Evaluate Python in the kernel of the open notebook, without a cell; the value's `repr`, or the error."""
+    """Evaluate Python in the kernel of the open notebook, without a cell; the value's `repr`, or the error.
+
+    What comes right after a cell that failed the kernel drops: it is asked again.
+    """
     return page.evaluate(
         """async (code) => {
           const { kernel } = jupyterapp.shell.currentWidget.sessionContext.session;
-          const future = kernel.requestExecute({ code: '', user_expressions: { it: code }, store_history: false });
+          const request = { code: '', user_expressions: { it: code }, store_history: false };
+          const answer = async () => {
+            const { content } = await kernel.requestExecute(request).done;
+            return content.status === 'aborted' ? answer() : content;
+          };
           const late = new Promise((_, fail) => setTimeout(fail, 90000, new Error('the kernel does not answer')));
-          const { it } = (await Promise.race([future.done, late])).content.user_expressions;
+          const { it } = (await Promise.race([answer(), late])).user_expressions;
           return it.status === 'ok' ? it.data['text/plain'] : `${it.ename}: ${it.evalue}`;
         }""",
         expression,

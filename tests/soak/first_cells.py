@@ -127,8 +127,10 @@ def _reply(channel: Any, asked: str) -> dict[str, Any]:
 
 
 def _value(channel: Any, expression: str) -> str:
-    asked = channel.execute("", user_expressions={"it": expression})
-    return str(_reply(channel, asked)["user_expressions"]["it"].get("data", {}).get("text/plain"))
+    found = {"status": "aborted"}  # as a kernel drops what comes right after a cell that failed
+    while found["status"] == "aborted":
+        found = _reply(channel, channel.execute("", user_expressions={"it": expression}))
+    return str(found["user_expressions"]["it"].get("data", {}).get("text/plain"))
 
 
 def _plain(line: str) -> str:
