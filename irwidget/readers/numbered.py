@@ -22,6 +22,7 @@ _HEAD = 1 << 16
 _SHOWN = 4
 """Names of files in a message."""
 _BANNER = b" IR Dump "
+"""What a log of several texts has."""
 _LEADING = re.compile(r"(?P<of>)(?P<number>\d{1,9})(?:[-_. ]+(?P<name>.+))?")
 _WITHIN = re.compile(r"(?P<of>.+?)[-_. ]+(?P<number>\d{1,9})[-_. ]+(?P<name>.+)")
 _TRAILING = re.compile(r"(?P<of>.+?)[-_. ]+(?P<number>\d{1,9})(?P<name>)")
@@ -40,7 +41,7 @@ class NumberedFile:
     text: tuple[str, Scope]
     """Its language, and what it shows."""
     folder: str
-    """The last folder above it without a number: what is there is a lowering of its own."""
+    """The folders above it up to the last without a number: what is there is a lowering of its own."""
     stages: tuple[tuple[int, str], ...]
     """The folders with a number that it is in below that, and what else they are called."""
     of: str

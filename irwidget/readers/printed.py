@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from irwidget.errors import UsageError
-from irwidget.readers import banners, mlir
+from irwidget.readers import banners, mlir, prefixes
 from irwidget.readers.base import LogReader, Reader, ReaderInput
 from irwidget.readers.folders import files, natural
 from irwidget.readers.found import PrintedDump, Said
@@ -81,7 +81,7 @@ def _logs(folder: Path) -> Iterator[Log]:
     """The files below a folder that begin as logs of passes, by their names."""
     paths = {path.relative_to(folder).as_posix(): path for path in files(folder) if path.is_file()}
     for name in sorted(paths, key=natural):
-        log = Joined([paths[name]], name, folder)
+        log = prefixes.without(Joined([paths[name]], name, paths[name]))
         if next(banners.found(log, 0, min(log.size, _HEAD)), None) is not None:
             yield log
 

@@ -122,6 +122,9 @@ def test_a_folder_of_logs_has_the_lowerings_of_each(tmp_path):
         + "".join(banner.format(one.upper(), one) + FUNCTION.format(name) for one in passes)
         for name, passes in (("f10", "ab"), ("f9", "c"))
     }
+    logs["sub/f10.log"] = "".join(
+        f"12:00:0{n % 10} | {line}" for n, line in enumerate(logs["sub/f10.log"].splitlines(True))
+    )
     written(tmp_path, **logs, **{"notes.txt": "IR Dump After all\n"})
     (tmp_path / "x.o").write_bytes(b"\0\1\2")
     lows = irwidget.open(tmp_path)
