@@ -239,6 +239,11 @@ def by_symbol(a: Sequence[Line], b: Sequence[Line], cut_a: Sequence[Segment], cu
             for right in cut_b[b0:b1]:
                 pair(None, right)
         i, j = a1, b1
+    # What closes the module belongs to no symbol, though it stands in the last one's segment.
+    i, j = len(a) - 1, len(b) - 1
+    while i >= 0 and j >= 0 and marks[0][i] and marks[1][j] and a[i] == b[j]:
+        marks[0][i] = marks[1][j] = 0
+        i, j = i - 1, j - 1
     return _hunks(*marks)
 
 

@@ -258,6 +258,9 @@ export function diffBySymbol(a: Int32Array, b: Int32Array, cutA: readonly Segmen
     while (j < hunk.b1) pair(undefined, cutB[j++]);
   }
   both(cutA.length);
+  // What closes the module belongs to no symbol, though it stands in the last one's segment.
+  for (let [x, y] = [a.length - 1, b.length - 1]; changedA[x] && changedB[y] && a[x] === b[y]; x--, y--)
+    changedA[x] = changedB[y] = 0;
   return hunks(changedA, changedB);
 }
 

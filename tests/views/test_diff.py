@@ -71,6 +71,15 @@ def test_symbols_that_went_are_compared_with_nothing():
     assert diff.by_symbol(a, b, *cut) == [Hunk(0, 3, 0, 0)]
 
 
+def test_what_closes_the_module_stays_when_its_last_symbol_goes_or_comes():
+    a, b = [0, 1, 2, 9, 3, 2, 7, 8], [0, 1, 2, 7, 8]
+    cut = [Segment("", 0, 1), Segment("f", 1, 3), Segment("g", 3, 8)], [Segment("", 0, 1), Segment("f", 1, 5)]
+    assert diff.by_symbol(a, b, *cut) == [Hunk(3, 6, 3, 3)]
+    assert diff.by_symbol(b, a, *cut[::-1]) == [Hunk(3, 3, 3, 6)]
+    emptied = [0, 7, 8]
+    assert diff.by_symbol(a, emptied, cut[0], [Segment("", 0, 3)]) == [Hunk(1, 6, 1, 1)]
+
+
 @pytest.mark.parametrize(
     ("hunk", "shown"),
     [
