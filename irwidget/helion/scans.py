@@ -27,7 +27,25 @@ def _items(node: Any) -> list[Any]:
 
 
 def _inputs(emitter: Emitter, node: Any) -> list[ir.Value]:
-    return [emitter.tensor(item) for item in _items(node)]
+    """What is combined, 16-bit floats as float32.
+
+    Triton combines those as they are, but in a tree: a sum of n is rounded about log2(n) times, and n times in a loop.
+    """
+    builder = emitter.builder
+    dtypes = [builder.element(dtype) for dtype in _dtypes(node)]
+    return [builder.cast_tensor(emitter.tensor(item), to) for item, to in zip(_items(node), dtypes, strict=True)]
+
+
+def _dtypes(node: Any) -> list[torch.dtype]:
+    """The dtypes that are combined."""
+    given = [item.meta["val"].dtype for item in _items(node)]
+    return [torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype for dtype in given]
+
+
+def _outputs(emitter: Emitter, node: Any, results: Sequence[ir.Value]) -> list[ir.Value]:
+    """The results in the dtypes of the inputs."""
+    dtypes = [emitter.builder.element(item.meta["val"].dtype) for item in _items(node)]
+    return [emitter.builder.cast_tensor(value, to) for value, to in zip(results, dtypes, strict=True)]
 
 
 def _slice_at(emitter: Emitter, value: ir.Value, dim: int, position: Any) -> ir.Value:
@@ -50,7 +68,7 @@ def _put_at(emitter: Emitter, value: ir.Value, into: ir.Value, dim: int, positio
 
 def _combine(emitter: Emitter, node: Any, left: list[ir.Value], right: list[ir.Value]) -> list[ir.Value]:
     info = emitter.binding.infos[node.args[0]]
-    with _typed(info.graph, [item.meta["val"].dtype for item in _items(node)] * 2):
+    with _typed(info.graph, _dtypes(node) * 2):
         outputs = emitter.run_graph(info, [*left, *right])
     flat: list[Any] = []
     for output in outputs:
@@ -97,7 +115,7 @@ def _scan(emitter: Emitter, node: Any) -> Any:
     tuple_input = bool(node.args[4]) if len(node.args) > 4 else False
     length = shape[dim]
     if 0 in shape:
-        nothing = [tensor.empty(shape, item.type.element_type) for item in inputs]
+        nothing = _outputs(emitter, node, [tensor.empty(shape, item.type.element_type) for item in inputs])
         return nothing if tuple_input else nothing[0]
     first = length - 1 if reverse else 0
     carries = [_slice_at(emitter, item, dim, first) for item in inputs]
@@ -117,7 +135,7 @@ def _scan(emitter: Emitter, node: Any) -> Any:
             for value, result in zip(combined, state[len(inputs) :], strict=True)
         ]
         scf.yield_([*combined, *updated])
-    out = list(loop.results)[len(inputs) :]
+    out = _outputs(emitter, node, list(loop.results)[len(inputs) :])
     return out if tuple_input else out[0]
 
 
@@ -142,7 +160,7 @@ def _reduce(emitter: Emitter, node: Any) -> Any:
         counter, *state = list(loop.body.arguments)
         current = [_slice_at(emitter, item, dim, counter) for item in inputs]
         scf.yield_(_combine(emitter, node, state, current))
-    out = list(loop.results)
+    out = _outputs(emitter, node, list(loop.results))
     if len(node.args) > 3 and node.args[3]:
         kept = [1 if node.args[2] is None or d == dim else size for d, size in enumerate(before)]
         out = [builder.reshape(value, kept) for value in out]

@@ -34,6 +34,26 @@ def test_what_is_small_beside_the_first_element_is_not_lost():
     assert torch.equal(weighted, torch.full([100], 512 * 511 / 2))
 
 
+@helion.kernel(config=helion.Config(block_sizes=[2]))
+def combined(x: torch.Tensor) -> list[torch.Tensor]:
+    running, total = torch.empty_like(x), torch.empty_like(x[:, 0])
+    for rows in hl.tile(x.size(0)):
+        running[rows, :] = torch.cumsum(x[rows, :], dim=1)
+        total[rows] = hl.reduce(torch.add, x[rows, :], dim=1)
+    return [running, total]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_what_a_loop_combines_is_not_rounded_to_16_bits_each_time(dtype: torch.dtype):
+    """One after another in bfloat16, ones add up to 256 and stay there."""
+    x = torch.rand(3, 1024).to(dtype)
+    running, total = lower_kernel(combined, (x,), dumps=False).run(opt_level=0)
+    exact = x.double().cumsum(1)
+    assert running.dtype == total.dtype == dtype
+    torch.testing.assert_close(running.double(), exact, rtol=torch.finfo(dtype).eps, atol=0)
+    assert torch.equal(running[:, -1], total)
+
+
 SUM = """
 #in = affine_map<(i, r) -> {walk}>
 #out = affine_map<(i, r) -> (i)>
