@@ -79,7 +79,7 @@ def test_rows_are_said_once():
     part = irwidget.open(LOG[: LOG.index("// -----// IR Dump After B")])
     first = list(rows.new([low.trace for low in part]))
     assert first == ["log -> mlir", "     0  a  +8", "     1  c  -1  +1"]
-    assert list(rows.new(traces)) == ["     2  b  -4  +1"]
+    assert list(rows.new(traces)) == ["     2  b  -3"]
     assert list(rows.new(traces)) == []
 
 
