@@ -88,7 +88,7 @@ def read(given: ReaderInput, format: str | None = None) -> Opened:
 
 
 def _opened(reader: Reader, given: ReaderInput) -> Opened:
-    found = _read(reader, given)
+    found = read_by(reader, given)
     if not found:
         raise UsageError(f"{given.name} has no dump that the reader {reader.name!r} finds. {_known()}")
     made: list[Lowering] = []
@@ -170,8 +170,11 @@ def _recognises(reader: Reader, given: ReaderInput) -> bool:
         return reader.recognises(given)
 
 
-def _read(reader: Reader, given: ReaderInput) -> list[tuple[Trace, Mapping[str, Any]]]:
-    """What a reader makes of it. Raises UsageError, also for what the reader could not cope with."""
+def read_by(reader: Reader, given: ReaderInput) -> list[tuple[Trace, Mapping[str, Any]]]:
+    """The lowerings that a reader finds, each with what there is to show beside it.
+
+    Raises UsageError, also for what the reader could not cope with.
+    """
     try:
         with logs.naming(given.folder or Path(given.name)):
             return list(reader.lowered(given))

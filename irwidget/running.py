@@ -11,17 +11,17 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import IO
 
 from irwidget.errors import LoweringInterrupted, ToolError, UsageError
 from irwidget.following import Pace
-from irwidget.opened import Opened
+from irwidget.opened import Opened, read_by
 from irwidget.readers import asking, banners, ir, prefixes
 from irwidget.readers import log as logs
-from irwidget.readers.base import ReaderInput
-from irwidget.readers.printed import PassDumps
+from irwidget.readers.base import LogReader, ReaderInput
+from irwidget.registry import readers
 from irwidget.result import Lowering
 from irwidget.toolchain import processes
 from irwidget.trace import Failure, Step, Trace
@@ -103,13 +103,12 @@ def run(text: str, *, timeout: float | None = None, heard: Heard | None = None, 
     """
     command = telling(parsed(text))
     name = os.path.basename(command.words[0])
-    with tempfile.TemporaryFile() as output:
-        printed = tempfile.TemporaryFile()  # noqa: SIM115  # as long as what is opened of it
-        watched = _Watched(printed, heard, came, lambda: _opened(command, name, printed, growing=True))
-        ended = _child(command, printed, output, timeout, watched)
-        if not ended:
-            _append_result(printed, output)
-        opened = _opened(command, name, printed)
+    printed, output = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115  # as long as what is opened of them
+    watched = _Watched((printed, output), heard, came, lambda: _opened(command, name, (printed, output), growing=True))
+    ended = _child(command, printed, output, timeout, watched)
+    if not ended:
+        _append_result(printed, output)
+    opened = _opened(command, name, (printed, output))
     if ended and opened:
         opened[-1].trace = _failed(opened[-1], name, ended)
     if ended == _INTERRUPTED:
@@ -160,7 +159,7 @@ class _Watched:
     """Says which passes have been printed, and gives them."""
 
     def __init__(
-        self, printed: IO[bytes], heard: Heard | None, came: Came | None, opened: Callable[[], Opened]
+        self, files: Sequence[IO[bytes]], heard: Heard | None, came: Came | None, opened: Callable[[], Opened]
     ) -> None:
         self._heard = heard
         self._came = came
@@ -168,13 +167,14 @@ class _Watched:
         self._pace = Pace()
         self._new = False
         """Whether something has been printed that nobody has been given."""
-        self._log = logs.Log(printed, "the output")
+        self._log, self._other = (logs.Log(file, "the output") for file in files)
         self._at = 0
         self._count = 0
 
     def look(self) -> None:
         self._give()
-        if not self._log.refresh():
+        grown = [log.refresh() for log in (self._log, self._other)]
+        if not any(grown):
             return
         self._new = True
         last = ""
@@ -204,14 +204,21 @@ def _append_result(printed: IO[bytes], output: IO[bytes]) -> None:
         printed.flush()
 
 
-def _opened(command: Command, name: str, printed: IO[bytes], *, growing: bool = False) -> Opened:
-    reader = PassDumps()
-    given = ReaderInput(name, prefixes.without(logs.Log(printed, name)), growing=growing)
-    traces = reader.read(given) if reader.recognises(given) else []
+def _opened(command: Command, name: str, files: Sequence[IO[bytes]], *, growing: bool = False) -> Opened:
+    """What a program has printed, on standard error or else on standard output."""
+    for file in files:
+        given = ReaderInput(name, prefixes.without(logs.Log(file, name)), growing=growing)
+        for reader in readers:
+            if isinstance(reader, LogReader) and readers.ask(reader, lambda one, log=given: one.recognises(log), False):
+                return _lowerings(command, name, reader, given)
+    return Opened([], name, "")
+
+
+def _lowerings(command: Command, name: str, reader: LogReader, given: ReaderInput) -> Opened:
     step = Step("user-tool", str(command), name, program=True)
     made: list[Lowering] = []
-    for trace in traces:
-        low = Lowering(replace(trace, steps=(step, *trace.steps[1:])))
+    for trace, results in read_by(reader, given):
+        low = Lowering(replace(trace, steps=(step, *trace.steps[1:])), results)
         low.file = "what a program printed"
         made.append(low)
     return Opened(made, name, reader.name)

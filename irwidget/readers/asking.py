@@ -9,7 +9,7 @@ from functools import lru_cache
 
 _PATIENCE = 20
 """Seconds for a program that only says what it knows."""
-_PRINTS = re.compile(r"-+(?:mlir-)?print-(?:ir-|after|before|changed)")
+_PRINTS = re.compile(r"-+(?:mlir-)?print-(?:ir-|after|before|changed|all\b)")
 _WITH_MODULES = ("mlir-print-ir-module-scope", "mlir-disable-threading", "mlir-print-debuginfo")
 _DRIVERS = {
     "clang": ("-mllvm", "-print-changed"),
@@ -68,6 +68,8 @@ def _flags(path: str, changed: int) -> tuple[str, tuple[str, ...]]:
         return said, ("-print-changed",)
     if re.search(r"^\s+-+print-after-all\b", said, re.M):
         return said, ("-print-after-all",)
+    if "spirv" in said[:_FIRST] and re.search(r"^\s+--print-all$", said, re.M):
+        return said, ("--print-all",)
     named = [name for name in _DRIVERS if name in said[:_FIRST]]
     version = _asked(path, "--version")[:_FIRST] if named else ""
     return said, next((_DRIVERS[name] for name in named if name in version), ())

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from irwidget.readers import llvm, mlir
 from irwidget.readers.found import AS_DIFFERENCE, NO_TEXT, PrintedDump, Said, When
-from irwidget.readers.log import Log
+from irwidget.readers.log import Log, trimmed
 from irwidget.trace import WHOLE, shared_scope
 
 NEEDLE = b" IR "
@@ -127,7 +127,7 @@ def _mlir(
     if banner.inside:
         when = "inside"
     scope = shared_scope(anchor=banner.anchor) if whole else shared_scope(function=body.symbol or body.operation)
-    end = stop if len(data) < stop - start else start + _trimmed(data, body.stop)
+    end = stop if len(data) < stop - start else start + trimmed(data, body.stop)
     cut = body.cut and (last or interrupted)
     yield PrintedDump(banner.name, start + body.start, end, when, "mlir", scope, banner.options, cut=cut)
     yield from _rest(data, start, end, stop, last=last)
@@ -145,13 +145,13 @@ def _llvm(
         start, data = start + mark.end(), data[mark.end() :]
     machine = banner.machine or llvm.is_machine(data)
     length, cut = llvm.end(data, machine)
-    length = _trimmed(data, length)
+    length = trimmed(data, length)
     if not machine and llvm.is_difference(data):
         yield PrintedDump(banner.name, start, start, "same", "llvm", banner.scope, AS_DIFFERENCE)
         yield Said(start, stop)
         return
     if not machine and (scope := llvm.foreign(data)) is not None:
-        end = stop if len(data) < stop - start else start + _trimmed(data, len(data))
+        end = stop if len(data) < stop - start else start + trimmed(data, len(data))
         yield PrintedDump(banner.name, start, end, banner.when, "text", banner.scope if banner.told else scope)
         return
     # "Printing <null> Function" follows: a pass on the call graph, where that leads outside.
@@ -181,13 +181,6 @@ def has_differences(data: bytes) -> bool:
         for i, line in enumerate(lines)
         if b"*** IR " in line
     )
-
-
-def _trimmed(data: bytes, stop: int) -> int:
-    """The end without blank lines."""
-    while stop > 0 and data[stop - 1 : stop] in b"\r\n \t":
-        stop -= 1
-    return data.find(b"\n", stop) + 1 or stop
 
 
 def _rest(data: bytes, start: int, end: int, stop: int, *, last: bool) -> Iterator[PrintedDump | Said]:

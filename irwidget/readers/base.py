@@ -15,8 +15,11 @@ from typing import Any
 
 from irwidget.readers.assembling import assembled
 from irwidget.readers.found import PrintedDump, Said, When
-from irwidget.readers.log import Log
+from irwidget.readers.log import Log, trimmed
 from irwidget.trace import Scope, Trace
+
+_LARGEST = 1 << 26
+"""Bytes of a text in which its end is looked for; a larger one goes up to the next banner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +86,17 @@ def _settled(found: Iterable[PrintedDump | Said]) -> Iterator[PrintedDump | Said
 
 
 class BannerReader(LogReader):
-    """Reads a log in which each dump is the text below a banner, up to the next.
+    """Reads a log in which each dump is the text below a banner, up to the next or to the first line that ends it.
 
     `banner` matches a line, as bytes. Its named groups are what the line says: `name` (the pass; required), `options`,
-    `function`, `kernel`, `seconds`, and `lowering`, which names what is compiled where a log has several.
+    `function`, `kernel`, `seconds`, and `lowering`, which names what is compiled where a log has several. A group that
+    has matched may also say what the text is: `before` (the pass runs on it), `last` (the compiler's last word, of no
+    pass), `unchanged` (there is none, as the pass changed nothing). `older` is another `name`. `end` matches what
+    stands behind a text: from there on it is remarks.
     """
 
     banner: re.Pattern[bytes]
+    end: re.Pattern[bytes] | None = None
     when: When = "after"
 
     def recognises(self, given: ReaderInput) -> bool:
@@ -102,21 +109,42 @@ class BannerReader(LogReader):
             at = 0
             for line in data.splitlines(keepends=True):
                 if (match := self.banner.search(line.rstrip(b"\r\n"))) is not None:
-                    yield from self._between(found, begin, offset + at)
+                    yield from self._between(log, found, begin, offset + at)
                     found, begin = match, offset + at + len(line)
                 at += len(line)
-        yield from self._between(found, begin, log.size)
+        yield from self._between(log, found, begin, log.size)
 
-    def _between(self, found: re.Match[bytes] | None, begin: int, end: int) -> Iterator[PrintedDump | Said]:
-        if found is None:
-            if end > begin:
-                yield Said(begin, end)
-            return
-        said = {name: value.decode(errors="replace") for name, value in found.groupdict(b"").items()}
+    def _between(self, log: Log, found: re.Match[bytes] | None, begin: int, end: int) -> Iterator[PrintedDump | Said]:
+        """The dump below a banner, and what stands behind it."""
+        stop = begin
+        if found is not None:
+            said = {name: value.decode(errors="replace") for name, value in found.groupdict(b"").items()}
+            if not said.get("unchanged"):
+                stop = self._stop(log, begin, end)
+            yield self._printed(said, begin, stop)
+        if end > stop:
+            yield Said(stop, end)
+
+    def _printed(self, said: Mapping[str, str], begin: int, stop: int) -> PrintedDump:
+        when, name = self.when, said.get("name") or said.get("older", "")
+        if said.get("before"):
+            when = "before"
+        elif said.get("last"):
+            when, name = "output", name or "output"
+        elif said.get("unchanged"):
+            when = "same"
         scope = Scope(kernel=said.get("kernel", ""), function=said.get("function", ""))
         try:
             seconds = float(said.get("seconds", "") or 0)
         except ValueError:
             seconds = 0.0
         options, group = said.get("options", ""), said.get("lowering", "")
-        yield PrintedDump(said.get("name", ""), begin, end, self.when, self.language, scope, options, seconds, group)
+        return PrintedDump(name, begin, stop, when, self.language, scope, options, seconds, group)
+
+    def _stop(self, log: Log, begin: int, end: int) -> int:
+        """Where a text ends, without the blank lines below it."""
+        if end - begin > _LARGEST:
+            return end
+        data = log.read(begin, end)
+        ended = self.end.search(data) if self.end is not None else None
+        return begin + trimmed(data, ended.start() if ended is not None else len(data))

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
-from irwidget.readers import llvm, mlir
+from irwidget.readers import llvm, mlir, tvmscript
 from irwidget.readers.found import PrintedDump, Said
 from irwidget.readers.log import Log
 from irwidget.trace import shared_scope
@@ -114,6 +114,8 @@ def looked_at(log: Log, printed: PrintedDump, sets: _Sets) -> Piece:
         )
     if printed.language == "llvm" and printed.scope.whole:
         return Piece(printed, digest.digest(), defines=once(llvm.defined(head)), module=llvm.module_id(head))
+    if printed.language == "python":
+        return Piece(printed, digest.digest(), defines=once(tvmscript.functions(head)))
     return Piece(printed, digest.digest(), symbol=printed.scope.function)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irwidget.readers import places
+from irwidget.readers import places, tvmscript
 from irwidget.readers.base import Reader, ReaderInput
 from irwidget.readers.log import decoded
 from irwidget.toolchain import language
@@ -12,6 +12,7 @@ from irwidget.trace import Content, ContentCache, Dump, Trace
 
 _MOST = 1 << 27
 """Bytes of one text at most."""
+_FIRST = 1 << 10
 _NOT_IR = ("text", "json", "dot")
 
 
@@ -19,6 +20,8 @@ def kind_of(text: str) -> str:
     """The language of a text, as dumps name it."""
     if text.startswith("HloModule "):
         return "hlo"
+    if tvmscript.is_script(text[:_FIRST].encode(errors="replace")):
+        return "python"
     found = language.detect(text)
     return "mlir" if found == "triton" else found
 

@@ -225,3 +225,10 @@ def naming(path: Path) -> Generator[None]:
         yield
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def trimmed(data: bytes, stop: int) -> int:
+    """The end without blank lines."""
+    while stop > 0 and data[stop - 1 : stop] in b"\r\n \t":
+        stop -= 1
+    return data.find(b"\n", stop) + 1 or stop

@@ -15,6 +15,7 @@ from irwidget.readers import (
     torch_logs,
     tree,
     triton,
+    worded,
     xla,
 )
 
@@ -31,5 +32,6 @@ READERS = (
     *gcc.READERS,
     *numbered.READERS,
     *printed.READERS,
+    *worded.READERS,
     *ir.READERS,
 )

@@ -141,6 +141,15 @@ def test_environment_and_passes_as_they_come(here):
     assert heard[-1] == "pass 3 b"
 
 
+def test_passes_on_standard_output_come_too(here):
+    program(here, "print(LOG, flush=True); time.sleep(2); print('error: late', file=sys.stderr); sys.exit(3)")
+    came: list[list[str]] = []
+    found = running.run("mine-opt x", came=lambda opened: came.append([dump.name for dump in opened[0].dumps]))
+    assert came[0] == ["a", "c", "b"]
+    assert [dump.text for dump in found[0].dumps] == [dump.text for dump in irwidget.open(LOG)[0].dumps]
+    assert found[0].failure.message.startswith("mine-opt exited with 3")
+
+
 @pytest.mark.external
 def test_a_pipeline_has_a_dump_after_each_pass_of_the_users_tool(here):
     if not (running.shutil.which("mlir-opt") and running.shutil.which("opt")):
