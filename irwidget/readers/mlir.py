@@ -119,7 +119,8 @@ def body(data: bytes) -> Body:
     trail = _EPILOGUE.match(data, min(end + 1, len(data)))
     stop = trail.end() if trail and ended else len(data)
     if _OPERATION.match(data, stop):  # the module that the tool leaves: aliases right above it are its own
-        stop = max((found.end() for found in _BLANK.finditer(data, end, stop)), default=stop)
+        below = max(end, data.rfind(b"#-}", end, stop))
+        stop = max((found.end() for found in _BLANK.finditer(data, below, stop)), default=stop)
     return Body(start, stop, not ended, first[1].decode(), symbol_of(line))
 
 
