@@ -226,20 +226,27 @@ def rounded(product):
     return product, (product * 100).int(), product.round()
 
 
-@pytest.mark.parametrize("closer", [True, False])
-def test_of_very_many_sums_none_is_called_wrong_that_rounds(closer, monkeypatch):
-    """Few evaluations with noise are by chance all near the exact value somewhere; where no more can be made, it is
-    not checked.
-    """
-    if not closer:
-        monkeypatch.setattr(executing.Reference, "look_closer", mock.Mock(side_effect=MemoryError("no room")))
-    x = torch.randn(300, 240, generator=torch.Generator().manual_seed(1))
+def summed_in_order(seed):
+    """What is said of a pass that adds up the products one after another."""
+    x = torch.randn(60, 240, generator=torch.Generator().manual_seed(seed))
     graph = Graph(torch.fx.symbolic_trace(lambda x: rounded(x @ x.T)), calls=[[x]])
     in_order = torch.fx.symbolic_trace(lambda x: rounded(sum(x[:, i : i + 1] * x[:, i] for i in range(240))))
     stage = InductorStage("a pass", "dynamo", "python", InductorText("in order"))
     ((_, verdict),) = executing.verdicts(graph, {0: stage}, {0: in_order}, each=True)
-    assert verdict.state == ("equal" if closer else "not checked"), verdict
-    assert closer or verdict.reason.endswith(", which rounding may explain: no room")
+    return verdict
+
+
+def test_of_very_many_sums_none_is_called_wrong_that_rounds(monkeypatch):
+    """Few evaluations with noise are by chance all near the exact value somewhere; where no more can be made, it is
+    not checked.
+    """
+    with monkeypatch.context() as patched:
+        patched.setattr(executing.Reference, "look_closer", mock.Mock(side_effect=MemoryError("no room")))
+        unsettled = ((seed, one) for seed in range(8, 60) if (one := summed_in_order(seed)).state != "equal")
+        seed, verdict = next(unsettled)
+    assert verdict.state == "not checked"
+    assert verdict.reason.endswith(", which rounding may explain: no room")
+    assert summed_in_order(seed).state == "equal"
 
 
 def test_a_joint_pass_that_breaks_only_the_gradients_is_named():
