@@ -66,7 +66,7 @@ class Tree(FolderReader):
             head = file.read(_HEAD)
         line = head[: head.find(b"\n") + 1]
         banner = mlir.banner(line)
-        body = mlir.body(head[len(line) :] if banner else head)
+        body = mlir.body(head)
         whole = mlir.is_module(body.operation) or not body.operation
         ran_on = found["folder"].rstrip("/").split("/")[-1] if "/" in found["folder"].rstrip("/") else ""
         scope = Scope(anchor=ran_on) if whole else Scope(function=body.symbol or body.operation)

@@ -107,6 +107,30 @@ def test_functions_put_back_are_what_mlir_prints_of_the_module(extra):
     assert {one.scope.anchor for one, _ in known} >= {"func.func @f", "func.func @g"}
 
 
+NAMESAKES = "".join(
+    f"""
+module @{name} {{
+  gpu.module @k {{
+    gpu.func @{name}_f(%x: i32) -> i32 {{
+      %c = arith.constant 0 : i32
+      %y = arith.addi %x, %c : i32
+      gpu.return %y : i32
+    }}
+  }}
+}}"""
+    for name in "ab"
+)
+
+
+@pytest.mark.external
+def test_modules_of_one_name_are_told_apart_by_what_is_in_them():
+    inner = "builtin.module(canonicalize{max-iterations=0},builtin.module(gpu.module(canonicalize,cse)))"
+    apart = mlir("--mlir-print-ir-after-all", text=NAMESAKES, pipeline=inner)
+    whole = mlir("--mlir-print-ir-after-all", "--mlir-print-ir-module-scope", text=NAMESAKES, pipeline=inner)
+    assert [(one.name, one.text) for one in apart.dumps[:5]] == [(one.name, one.text) for one in whole.dumps[:5]]
+    assert [one.changed for one in apart.dumps[1:5]] == [True, False, True, False]
+
+
 MAPS = """
 #spare = affine_map<(d0, d1) -> (d1, d0)>
 module {

@@ -176,6 +176,7 @@ def test_a_users_tool_that_fails_keeps_its_passes_and_one_that_says_nothing_is_n
     )
     with pytest.raises(irwidget.ToolError, match="mine-opt exited with 2") as caught:
         irwidget.lower(MODULE, to="raw_ir", pipeline=f"user-tool {path} x", isolate=False)
+    assert "error: oops" in str(caught.value)
     names = [dump.name for dump in caught.value.lowering.dumps]
     assert names[1:] == (["a", "c", "b"] if asked else [])
     assert ran.read_text() == ("--help;x --mlir-print-ir-after-all;" if asked else "x;")
