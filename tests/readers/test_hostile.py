@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import lzma
 import time
 import zlib
 from pathlib import Path
@@ -24,8 +25,9 @@ DEBUG = f"""; *** IR Dump After X on [module] ***
   RET64 $eax, debug-location !9; sq.h:2:9 @[ x.c:4:7 ]
 # End machine code for function f.
 """
-KEPT = sorted(DATA.glob("*.gz"))
-SEEDS = [LOG.encode(), DEBUG.encode(), *(gzip.decompress(path.read_bytes())[:8000] for path in KEPT)]
+KEPT = [gzip.decompress(path.read_bytes()) for path in sorted(DATA.glob("*.gz"))]
+KEPT += [lzma.decompress(path.read_bytes()) for path in sorted(DATA.glob("*.log.xz"))]
+SEEDS = [LOG.encode(), DEBUG.encode(), *(data[:8000] for data in KEPT)]
 TOKENS = [
     BANNER.format("A (a)").encode(),
     b"; *** IR Dump After X on f ***\n",
@@ -50,6 +52,9 @@ TOKENS = [
     b'loc("a":1:',
     b"{-#",
     b"#map = ",
+    b"; IR before pass x\n",
+    b"After Running Pass: transform.PassInfo(name=\"x\")\n",
+    b"Lowering after x: (unchanged)\n",
     b"\t",
 ]
 
