@@ -60,7 +60,7 @@ def test_all_of_a_report():
     found = Reduced(
         "a\n\n", 1, 20, KIND, CSE, 1, complete=False, tools={"mlir-opt": "22.1", "opt": "23"}, message=" said \n",
         ways={"lines": Tried(3, 1) + Tried(4, 1), "values": Tried(5)}, seconds=2.4,
-        raised=(ValueError("first"), KeyError("last\nline")),
+        raised=(ValueError("first"), ValueError("next"), KeyError("last\nline")),
     )  # fmt: skip
     assert (
         str(found)
@@ -70,7 +70,7 @@ def test_all_of_a_report():
             "Reduced from 20 operations to 1 (stopped before nothing more could be taken out).\n\n"
             "```mlir\na\n```\n\n```sh\nmlir-opt --cse input.mlir\n```\nVersions: mlir-opt 22.1, opt 23\n"
             "Tried: 1 candidate in 2 s; taken of those: lines 2 of 7, values 0 of 5\n"
-            "Not taken: 2 candidates of which the predicate raised an error (KeyError: 'last\\nline')"
+            "Not taken: 3 candidates of which the predicate raised an error (KeyError: 'last\\nline')"
         )
     )
     least = Reduced("a", 1, 1, None, CSE, 2, complete=True)
