@@ -178,6 +178,17 @@ def attended(scores, x, w):
     return F.layer_norm(torch.bmm(torch.softmax(scores, -1), x @ w), (64,))
 
 
+def t5_attention(q, k, v, bias):
+    scores = q.transpose(1, 2) @ k.transpose(1, 2).transpose(3, 2) + bias
+    return torch.softmax(scores.float(), -1).type_as(scores) @ v.transpose(1, 2)
+
+
+def turned_back(q, k, v, mask):
+    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+    weights = torch.softmax(q @ k.transpose(2, 3) / 8 + mask, -1)
+    return (weights @ v).transpose(1, 2).contiguous().reshape(2, 16, 128) + 1
+
+
 def written_part(x):
     x.split(128, 1)[1].copy_(torch.ones_like(x[:, :128]))
     return x
@@ -349,6 +360,8 @@ FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...] | TensorSpec, ...]]] 
     "positions": (lambda x: x + torch.arange(64, dtype=torch.float16), ((4, 64),)),
     "layer norm of a batch of one": (lambda x: F.layer_norm(x, (128,)), ((1, 64, 128),)),
     "what has been padded is kept": (attended, ((2, 16, 16), (2, 16, 64), (64, 64))),
+    "T5's attention": (t5_attention, ((1, 64, 2, 64),) * 3 + ((1, 2, 64, 64),)),
+    "an attention by hand, turned back": (turned_back, ((2, 16, 2, 64),) * 3 + ((2, 1, 16, 16),)),
     "no inputs": (lambda: torch.full((4, 64), 2.0, dtype=torch.float16), ()),
 }
 
