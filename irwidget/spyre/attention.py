@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
+from irwidget.spyre.notes import custom
+
 aten = torch.ops.aten
 _CASTS: tuple[Any, ...] = (aten.to.dtype, aten._to_copy.default, aten.type_as.default)
 
@@ -31,7 +33,7 @@ def fuse_attention(graph: GraphModule) -> GraphModule:
             continue
         with made.graph.inserting_before(node):
             whole = found.written(made.graph)
-        whole.meta = dict(node.meta)
+        whole.meta = {**node.meta, "custom": {**custom(node), "fused": True}}
         node.replace_all_uses_with(whole)
     made.graph.eliminate_dead_code()
     made.recompile()
@@ -64,6 +66,11 @@ class _Attention:
         """What the matrices of all three are multiplied for: an operand may be the same for some."""
         return torch.broadcast_shapes(*(one.meta["val"].shape[:-2] for one in self.operands))
 
+    def _permutes(self) -> bool:
+        """Whether Inductor's pattern of this permutes q, k and v itself, which kernels are named after."""
+        copied = self.scores.by == "div" and all(_copied(one, self.batch) for one in self.operands)
+        return copied if self.scores.mask is None else not self.scores.by
+
     def written(self, graph: torch.fx.Graph) -> Node:
         """The one op, at the graph's place of insertion."""
         operands: list[Node] = list(self.operands)
@@ -73,6 +80,8 @@ class _Attention:
             operands = [graph.call_function(aten.unsqueeze.default, (one, 0)) for one in operands]
         elif self.scores.by == "mul" and all(_copied(one, batch) for one in operands):
             operands = [graph.call_function(aten.contiguous.default, (one,)) for one in operands]
+        elif self._permutes():
+            operands = [graph.call_function(aten.permute.default, (one.args[0], [0, 2, 1, 3])) for one in operands]
         mask = () if self.scores.mask is None else (self.scores.mask,)
         target: Any = aten.scaled_dot_product_attention.default
         whole = graph.call_function(target, (*operands, *mask), {"scale": self.scores.scale})
@@ -208,7 +217,8 @@ def _permuted(node: Node) -> bool:
 
 
 def _alone(node: Node) -> bool:
-    return len(node.users) == 1
+    """Whether one node reads it; what is given its dtype alone does not."""
+    return sum(not (_is(user, aten.type_as.default) and user.args[0] is not node) for user in node.users) == 1
 
 
 def _is(node: Any, target: Any) -> bool:

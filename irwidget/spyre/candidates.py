@@ -89,7 +89,7 @@ class _Rules:
             return LayoutRule("FixedInOut", (tagged,), (op.reduced[0][0],))
         if op.rule == "layernormnorm":
             last = self._last_variable()
-            return LayoutRule("FixedInOut", (default,), (last, None, None, last, last))
+            return LayoutRule("FixedInOut", (self._with_stick(last),), (last, None, None, last, last))
         if op.is_mutation:
             whole = self._copies_sticks() or op.rule == "copy_back"
             return LayoutRule("AllSame" if whole and self._dense() else "AnyIn", self.layouts[op.target])

@@ -31,6 +31,8 @@ _SCHEMAS = {
     "unfold": "(Tensor x, int[] kernel, int[] dilation, int[] padding, int[] stride) -> Tensor",
     "reshape_via_cpu": "(Tensor x, int[] size) -> Tensor",
     "to_dtype_cpu": "(Tensor x, ScalarType dtype) -> Tensor",
+    "max_dim_int64_fallback": "(Tensor input, int dim, bool keepdim=False) -> (Tensor, Tensor)",
+    "min_dim_int64_fallback": "(Tensor input, int dim, bool keepdim=False) -> (Tensor, Tensor)",
     "bits": "(Tensor x, ScalarType source, ScalarType dtype) -> Tensor",
 }
 
@@ -110,6 +112,8 @@ _META: dict[str, Any] = {
     "unfold": _unfold,
     "reshape_via_cpu": _sized,
     "to_dtype_cpu": _cast,
+    "max_dim_int64_fallback": lambda x, dim, keepdim=False: tuple(torch.max(x, dim, keepdim)),
+    "min_dim_int64_fallback": lambda x, dim, keepdim=False: tuple(torch.min(x, dim, keepdim)),
     "bits": _bits,
 }
 
@@ -149,6 +153,8 @@ _CPU: dict[str, Any] = {
     "unfold": torch.nn.functional.unfold,
     "reshape_via_cpu": lambda x, size: x.reshape(size).clone(),
     "to_dtype_cpu": lambda x, dtype: x.to(dtype, copy=True),
+    "max_dim_int64_fallback": _META["max_dim_int64_fallback"],
+    "min_dim_int64_fallback": _META["min_dim_int64_fallback"],
     "bits": lambda x, source, dtype: x.to(source, memory_format=torch.contiguous_format, copy=True).view(dtype),
 }
 

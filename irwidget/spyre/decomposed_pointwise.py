@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
+from math import copysign, inf
 from typing import Any
 
 import torch
@@ -86,7 +86,7 @@ def _leaky_relu(x: Tensor, slope: float = 0.01) -> Tensor:
 
 @decomposes("clamp", "hardtanh", "clamp_min", "clamp_max")
 def _clamp(x: Tensor, low: float | None = None, high: float | None = None) -> Tensor:
-    least, most = _range(x.dtype)
+    least, most = bounds(x.dtype)
     if low is not None:
         x = ops().clip(x, low, most)
     if high is not None:
@@ -94,7 +94,7 @@ def _clamp(x: Tensor, low: float | None = None, high: float | None = None) -> Te
     return x
 
 
-def _range(dtype: torch.dtype) -> tuple[float, float]:
+def bounds(dtype: torch.dtype) -> tuple[float, float]:
     """What a bound that is not given is: upstream's for half types, which alone the device clips, else none."""
     if dtype in (torch.float16, torch.bfloat16):
         return -FP16_MAX, FP16_MAX
@@ -246,10 +246,10 @@ def _minimum(a: Tensor, b: Tensor) -> Any:
 @decomposes("div.Tensor", "div.Scalar")
 def _div(a: Tensor, b: Any) -> Any:
     """A number is divided by through its reciprocal."""
-    if isinstance(b, torch.Tensor) or not b or not a.dtype.is_floating_point:
+    if isinstance(b, torch.Tensor) or not a.dtype.is_floating_point:
         return NotImplemented
     with fx_traceback.annotate({"aten": "div"}):
-        return a * (1.0 / b)
+        return a * (1.0 / b if b else copysign(inf, b))
 
 
 @decomposes("silu_backward")
@@ -290,7 +290,8 @@ def _copy(into: Tensor, x: Tensor, non_blocking: bool = False) -> Tensor:
         with fx_traceback.annotate({"in_place": True}):
             return x.clone()
     direct = x.dtype == into.dtype or cast_op(dtype_name(x.dtype), dtype_name(into.dtype)) == "identity"
-    return ops().copied((x if direct else x.to(into.dtype)).expand(into.shape), into.dtype)
+    x = x if direct else x.to(into.dtype)
+    return ops().copied(x if x.shape == into.shape else x.expand(into.shape), into.dtype)
 
 
 @decomposes("pixel_shuffle")
@@ -321,8 +322,6 @@ def _pow(x: Tensor, exponent: float) -> Any:
         return NotImplemented
     if exponent == 0.5:
         return torch.sqrt(x)
-    if exponent == -0.5:
-        return torch.rsqrt(x)
     if exponent == 1:
         if isinstance(exponent, int):
             return x
@@ -330,7 +329,7 @@ def _pow(x: Tensor, exponent: float) -> Any:
             return x.clone()
     if exponent == -1:
         return torch.reciprocal(x)
-    if float(exponent).is_integer() and 2 <= abs(exponent) <= 32:
+    if float(exponent).is_integer() and 2 <= abs(exponent) < 32:
         x, n = (torch.reciprocal(x) if exponent < 0 else x), abs(int(exponent))
         half = _power(x, n // 2)
         square = _power(half, 2) if n % 2 else half

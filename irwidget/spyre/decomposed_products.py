@@ -157,9 +157,7 @@ def _additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
 def _grouped(x: Tensor, heads: int) -> Tensor:
     """Repeat each key/value head for its group of query heads."""
     size = list(x.shape)
-    repeats = heads // size[-3]
-    wide = x.unsqueeze(-3).expand(*size[:-2], repeats, *size[-2:])
-    return wide.clone(memory_format=torch.contiguous_format).view(*size[:-3], heads, *size[-2:])
+    return x.unsqueeze(-3).expand(*size[:-2], heads // size[-3], *size[-2:]).flatten(-4, -3)
 
 
 @decomposes("convolution")

@@ -118,21 +118,20 @@ def _sort(x: Tensor, dim: int = -1, descending: bool = False) -> Any:
     return aten.sort.stable(x, stable=False, dim=dim % max(x.dim(), 1), descending=descending)
 
 
-_INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+def _along(name: str) -> Callable[..., tuple[Tensor, Tensor]]:
+    def reduce(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+        """The extremes along a dim and where they are: of int64 on the host, of bool as numbers."""
+        if x.dtype == torch.int64:
+            return getattr(ops(), f"{name}_dim_int64_fallback")(x, dim, keepdim)
+        numbers = x.to(torch.float16) if x.dtype == torch.bool else x
+        values, at = (getattr(torch, kind + name)(numbers, dim, keepdim) for kind in ("a", "arg"))
+        return values.to(x.dtype), at
+
+    return reduce
 
 
-@decomposes("max.dim")
-def _max_dim(x: Tensor, dim: int, keepdim: bool = False) -> Any:
-    if not x.dtype.is_floating_point:
-        return NotImplemented
-    return torch.amax(x, dim, keepdim), torch.argmax(x, dim, keepdim)
-
-
-@decomposes("min.dim")
-def _min_dim(x: Tensor, dim: int, keepdim: bool = False) -> Any:
-    if not x.dtype.is_floating_point:
-        return NotImplemented
-    return torch.amin(x, dim, keepdim), torch.argmin(x, dim, keepdim)
+TABLE["max.dim"] = _along("max")
+TABLE["min.dim"] = _along("min")
 
 
 @decomposes("aminmax")

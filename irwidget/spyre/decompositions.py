@@ -29,7 +29,11 @@ _OF_PYTORCH = """
     deg2rad rad2deg sinc
 """
 
-_UPSTREAM = {"scaled_dot_product_attention": "_scaled_dot_product_fused_attention_overrideable", "square": "pow"}
+_UPSTREAM = {
+    "scaled_dot_product_attention": "_scaled_dot_product_fused_attention_overrideable",
+    "square": "pow",
+    "dropout": "clone",
+}
 """Ops that upstream's graph has by another name."""
 
 

@@ -76,17 +76,18 @@ class LoopBuilder:
     def next(self) -> str:
         return f"buf{len(self.ops)}"
 
-    @staticmethod
-    def source_of_copy(value: Node) -> Node:
-        """What `copy_` writes: of a copy into the input its source, where that lies in the order of its dims."""
+    def source_of_copy(self, value: Node) -> TensorValue:
+        """What `copy_` writes: of a copy into the input its source, where that lies in another order a copy of it."""
         while packet(value) == "copied" or custom(value).get("in_place"):
             source = node_of(value.args[0])
             given, made = source.meta["val"], value.meta["val"]
             steps = [s for n, s in zip(given.shape, given.stride(), strict=True) if n > 1 and s]
-            if given.dtype != made.dtype or steps != sorted(steps, reverse=True):
+            if given.dtype != made.dtype:
                 break
+            if steps != sorted(steps, reverse=True):
+                return self.copied(self.operand(source), "copy")
             value = source
-        return value
+        return self.operand(value)
 
     def operand(self, node: Node) -> TensorValue:
         value = node.meta["val"]
@@ -226,10 +227,10 @@ class LoopBuilder:
         )
         return TensorValue(BufferView(name, view.size, stride, 0, dtype))
 
-    def copied(self, operand: TensorValue) -> TensorValue:
-        """A buffer of its own with the operand's elements."""
+    def copied(self, operand: TensorValue, aten: str = "clone") -> TensorValue:
+        """A buffer of its own with the operand's elements, in the order of its dims; a `copy` keeps the sticks, too."""
         view, name = operand.view, self.next()
-        stride = row_major(view.size)
+        stride = torch.empty_like(torch.empty_strided(view.size, view.stride, device="meta")).stride()
         self.buffers[name] = Buffer(name, view.size, stride, view.dtype)
         self.append(
             Op(
@@ -241,9 +242,9 @@ class LoopBuilder:
                 reads=(self.read(operand, view.size),),
                 write=index_of(view.size, stride),
                 target=name,
-                aten="clone",
-                rule="clone",
-                origins=("clone",),
+                aten=aten,
+                rule="clone" if aten == "clone" else "",
+                origins=(aten, *operand.origins),
             )
         )
         return TensorValue(BufferView(name, view.size, stride, 0, view.dtype))

@@ -37,11 +37,12 @@ def host_module(graph: Graph, steps: Sequence[Step], pool_bytes: int) -> str:
     lines += ["async_compile.wait(globals())", "del async_compile", "", "", "def call(args):"]
     body: list[str] = []
     if inputs:
-        body.append(f"{', '.join(inputs)}{',' if len(inputs) == 1 else ''} = args")
-    body.append("args.clear()")
+        body += [f"{', '.join(inputs)}{',' if len(inputs) == 1 else ''} = args", "args.clear()"]
     body += _Calls(graph, steps, pool_bytes).lines
     lines += [f"    {line}" for line in body]
     text = "\n".join(lines) + "\n"
+    if "=device(" in text:
+        text = text.replace("import torch\n", "import torch\nfrom torch import device\n", 1)
     if "ElementArrangement." in text:
         text = text.replace("import DataFormats,", "import DataFormats, ElementArrangement,", 1)
     return text
@@ -101,14 +102,16 @@ class _Calls:
         last = _last_uses(graph, steps, self.pieces)
         self._constants(last)
         for number, step in enumerate(steps):
+            taken: list[str] = []
             if isinstance(step, HostCall):
-                self._host(step)
+                taken = self._host(step)
             else:
                 self._launch(number, step)
             dead = sorted(n for n, at in last.items() if at == number and n in self.made)
             # After a last launch, what only the function holds ends with it.
             ends = number == len(steps) - 1 and isinstance(step, SpyreKernel)
             self.lines += [f"del {name}" for name in dead if not ends or name in self.inputs]
+            self.lines += taken
         if pool_bytes:
             self.lines.append("del _pool")
         outputs = [_output(view, graph) for view in graph.outputs]
@@ -146,10 +149,13 @@ class _Calls:
                 self.lines.append(f"{name} = {_allocation(self.graph.buffers[name])}")
                 self.made.add(name)
 
-    def _host(self, step: HostCall) -> None:
+    def _host(self, step: HostCall) -> list[str]:
+        """The call; what takes its results out of it comes after the frees."""
         self._check(read.buffer for read in step.op.tensor_reads)
         self.lines += _external(step, self.graph)
         self.made |= {result.target for result in step.results}
+        several = step.op.external is not None and step.op.external.several
+        return [f"{result.target} = {step.op.buffer}[{result.part}]" for result in step.results] if several else []
 
 
 def _buffers_of_pieces(graph: Graph, steps: Sequence[Step]) -> dict[int, list[str]]:
@@ -209,10 +215,8 @@ def _external(step: HostCall, graph: Graph) -> list[str]:
     if statements is not None:  # of a `HostRegion`
         return statements([_argument(value, graph) for value in call.args], step.results[0].target)
     made = f"{_callee(call)}({_arguments(call, graph)})"
-    if len(step.results) == 1 and not step.results[0].part:
-        return [f"{step.results[0].target} = {made if not call.several else f'{made}[0]'}"]
-    taken = [f"{result.target} = {step.op.buffer}[{result.part}]" for result in step.results]
-    return [f"{step.op.buffer} = {made}", *taken]
+    name = step.op.buffer if call.several or not step.results else step.results[0].target
+    return [f"{name} = {made}"]
 
 
 def _callee(call: External) -> str:
@@ -229,7 +233,11 @@ def _callee(call: External) -> str:
 def _arguments(call: External, graph: Graph) -> str:
     given = (call.args[0], call.args[2]) if call.name == "bits" else call.args
     parts = [_argument(a, graph) for a in given]
-    parts += [f"{k}={_argument(v, graph)}" for k, v in call.kwargs.items()]
+    kwargs = dict(call.kwargs)
+    if str(call.target).startswith("irwidget_spyre"):  # Inductor names what a custom operator has by default
+        left = call.target._schema.arguments[len(given) :]
+        kwargs = {**{a.name: a.default_value for a in left if a.has_default_value()}, **kwargs}
+    parts += [f"{k}={_argument(v, graph)}" for k, v in kwargs.items()]
     return ", ".join(parts)
 
 
@@ -242,7 +250,7 @@ def _argument(value: object, graph: Graph) -> str:
     if isinstance(value, float):
         return _number(value)
     text = repr(value)
-    return text if not text.startswith("device(") else "'cpu'"
+    return text if not text.startswith("device(") else "device(type='spyre', index=0)"
 
 
 def _output(view: object, graph: Graph) -> str:

@@ -79,7 +79,7 @@ class _Lowering(PieceBuilder):
 
     def _write_back(self, mutated: Sequence[str], values: Sequence[Node]) -> None:
         """Copy the new values of inputs into them, after everything else; what another holds is copied out first."""
-        operands = [self.operand(self.source_of_copy(value)) for value in values]
+        operands = [self.source_of_copy(value) for value in values]
         for i, (name, operand) in enumerate(zip(mutated, operands, strict=True)):
             if operand.view.buffer in mutated and operand.view.buffer != name:
                 operands[i] = self.copied(operand)
@@ -347,7 +347,7 @@ class _Lowering(PieceBuilder):
     def _lower_full(self, node: Node) -> None:
         value = node.meta["val"]
         dtype = dtype_name(value.dtype)
-        fill: Any = node.args[1]
+        fill: Any = float(node.args[1]) if value.dtype.is_floating_point else node.args[1]  # pyright: ignore
         if dtype not in (_FILLED if value.dim() else ("float16", "bfloat16", "float32", "bool")):
             self.fallback(node)
             return

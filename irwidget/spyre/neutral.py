@@ -18,7 +18,8 @@ from irwidget.spyre.notes import custom
 aten = torch.ops.aten
 _FULL = "aten.full.default"
 _VIEWS = ("squeeze", "unsqueeze", "alias", "view", "slice", "t", "expand", "permute", "_unsafe_view", "reshape")
-_SAME = ("aten.expand.default", "aten.alias.default", "aten.slice.Tensor")
+_EXPAND = "aten.expand.default"
+_SAME = ("aten.alias.default", "aten.slice.Tensor")
 _RESHAPES = ("aten.view.default", "aten.reshape.default")
 _PERMUTES = ("aten.permute.default", "aten.t.default", "aten.transpose.int", "aten.mT.default", "aten.numpy_T.default")
 _NEUTRAL = {"aten.add.Tensor": 0, "aten.sub.Tensor": 0, "aten.mul.Tensor": 1, "aten.div.Tensor": 1}
@@ -46,12 +47,16 @@ def leave_out(graph: GraphModule) -> None:
 
 
 def _folded(graph: GraphModule) -> dict[Node, float]:
-    """Tensors of one number, each made anew as such; one that is seen in several views stays as it is."""
+    """Tensors of one number, each made anew as such; one that is seen in several views stays as it is.
+
+    What only others of them read is none of these.
+    """
     values: dict[Node, tuple[torch.Tensor, Node]] = {}
     for node in graph.graph.nodes:
         found = _value_of(node, values)
         if found is not None:
             values[node] = found
+    values = {node: found for node, found in values.items() if not node.users or not values.keys() >= node.users.keys()}
     seen = Counter(root for _, root in values.values())
     made: dict[Node, float] = {}
     for node, (value, root) in values.items():
@@ -84,11 +89,12 @@ def _value_of(node: Node, values: Mapping[Node, tuple[torch.Tensor, Node]]) -> t
     packet = getattr(getattr(node.target, "overloadpacket", None), "__name__", "")
     if packet in _VIEWS:
         return values[given[0]]
-    if str(node.target) not in (*_NEUTRAL, "aten.neg.default"):
+    if torch.Tag.pointwise not in getattr(node.target, "tags", ()) or custom(node).get("in_place"):
         return None
     call: Any = node.target
     args = [values[one][0] if isinstance(one, Node) else one for one in node.args]
-    return call(*args, **node.kwargs).to(fake.dtype), node
+    kwargs = {name: value for name, value in node.kwargs.items() if name != "memory_format"}
+    return call(*args, **kwargs).to(fake.dtype), node
 
 
 def _kept(node: Node, constants: Mapping[Node, float], returned: frozenset[int]) -> Any:
@@ -115,15 +121,20 @@ def _leave_out_view(graph: GraphModule, node: Node) -> None:
     for pair in (_RESHAPES, _PERMUTES):
         if target in pair and str(source.target) in pair and len(source.users) == 1:
             outer: Any = source.args[0]
-            if _same(node, outer):
+            if _same(node, outer) and not custom(source).get("fused"):  # a pattern's is there too late
                 node.replace_all_uses_with(outer)
                 graph.graph.erase_node(node)
                 graph.graph.erase_node(source)
                 return
-    mine = target in _RESHAPES or (target in _SAME and "origin" not in custom(node))
-    if mine and _same(node, source):
-        node.replace_all_uses_with(source)
-        graph.graph.erase_node(node)
+    size: Any = node.args[1] if len(node.args) > 1 else None
+    written = target == _EXPAND and list(size) == list(source.meta["val"].shape)  # a -1 in it is another view
+    mine = target in _RESHAPES or ((target in _SAME or written) and "origin" not in custom(node))
+    if not mine or not _same(node, source):
+        return
+    if written and source.op == "call_function":
+        source.meta["custom"] = {"aten": "expand", **custom(source)}  # by which LX planning knows it from there on
+    node.replace_all_uses_with(source)
+    graph.graph.erase_node(node)
 
 
 def _same(a: Node, b: Node) -> bool:

@@ -14,6 +14,7 @@ from irwidget.spyre.formats import device_format, dtype_name
 from irwidget.spyre.inplace import WrittenPart
 from irwidget.spyre.ir import Op, Read
 from irwidget.spyre.layout import row_major
+from irwidget.spyre.notes import custom
 from irwidget.spyre.tensorspec import Input
 
 
@@ -102,7 +103,8 @@ class PieceBuilder(LoopBuilder):
         part = self.parts.get(node)
         if part is not None and base.view.buffer in self.inputs:
             offset = base.view.offset + part.offset
-            self._scatter(self.operand(part.piece), base.view.buffer, "copy_back", offset, part.stride)
+            name = custom(node).get("part_of", "")
+            self._scatter(self.operand(part.piece), base.view.buffer, "copy_back", offset, part.stride, name)
             self.bind(node, base.view.buffer)
             return
         dim, start, _, step = cast("Any", (*node.args[2:], *(0, None, None, 1)[len(node.args) - 2 :]))
@@ -113,14 +115,16 @@ class PieceBuilder(LoopBuilder):
         size = tuple(value.shape)
         self._copy_into(node, target, self.read(base, size), size, 0)
         stride = tuple(int(s) * (step if i == dim else 1) for i, s in enumerate(value.stride()))
-        self._scatter(piece, target, "copy_into", start * int(value.stride(dim)), stride)
+        self._scatter(piece, target, "copy_into", start * int(value.stride(dim)), stride, "slice_scatter")
 
     def _lower_select_scatter(self, node: Node) -> None:
         what = f"writing index {node.args[3]} of dim {node.args[2]}: write a slice of one element, x[0:1] for x[0]"
         raise UnsupportedError(f"Spyre backend does not support: {what}.{self.place()}")
 
-    def _scatter(self, piece: TensorValue, target: str, rule: str, offset: int, stride: tuple[int, ...]) -> None:
+    def _scatter(
+        self, piece: TensorValue, target: str, rule: str, offset: int, stride: tuple[int, ...], origin: str
+    ) -> None:
         size, name = piece.view.size, "slice_scatter"
-        written = () if stride == row_major(size) else ("slice",)  # rows that lie together Inductor does not copy
-        origins = written if rule == "copy_back" else (name,)
+        together = rule == "copy_back" and stride == row_major(size)  # such rows Inductor does not copy
+        origins = (origin,) if origin and not together else ()
         self._copy(self.read(piece, size), size, target, name, rule, origins, offset, stride)

@@ -35,6 +35,10 @@ def plan_pool(graph: Graph, in_lx: Mapping[str, int]) -> Pool:
             read[name] = step
             if op.kind == "fallback":
                 on_host.add(name)
+        if op.kind == "matmul":  # upstream keeps what it has padded until then
+            padded = graph.ops[step - 1]
+            if padded.node == op.node and padded.rule == "copy_into":
+                read[padded.reads[0].buffer] = step
         if op.computed:
             written.setdefault(op.target, step)
         if op.kind in ("constant", "multi_output"):

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from irwidget.spyre.customops import ops
+from irwidget.spyre.decomposed_pointwise import bounds
 
 Tensor = torch.Tensor
 NAMESPACE = "spyre"
@@ -48,7 +49,8 @@ def _silu(input: Tensor) -> Tensor:
 
 @_operator("clamp(Tensor input, Scalar? min=None, Scalar? max=None) -> Tensor")
 def _clamp(input: Tensor, min: float | None = None, max: float | None = None) -> Tensor:
-    return torch.clamp(input, min, max)
+    least, most = bounds(input.dtype)
+    return ops().clip(input, least if min is None else min, most if max is None else max)
 
 
 @_operator("logical_not(Tensor input) -> Tensor")
@@ -214,7 +216,7 @@ def _qfp8ch(input: Tensor) -> Tensor:
 
 @_operator("quantize_fp8_with_scale(Tensor input, Tensor scale) -> Tensor")
 def _quantize(input: Tensor, scale: Tensor) -> Tensor:
-    return ops().qfp8ch(torch.clamp(input * torch.reciprocal(scale), -FP8_MAX, FP8_MAX))
+    return ops().qfp8ch(_clamp(input * torch.reciprocal(scale), -FP8_MAX, FP8_MAX))
 
 
 @_operator("dequantize_fp8_with_scale(Tensor input, Tensor scale) -> Tensor")

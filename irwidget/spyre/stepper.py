@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import getitem
 from typing import Any
 
 import torch
@@ -21,6 +22,8 @@ class Stepper(torch.fx.Interpreter):
     line: tuple[str, int] = ("", 0)
     written: Any = None
     """The first operand of the node as the function as written has it."""
+    part_of: str = ""
+    """Of a scatter, the operator that gave the part which is copied into."""
 
     def __init__(self, graph: torch.fx.GraphModule, mutated: int) -> None:
         super().__init__(graph)
@@ -30,10 +33,14 @@ class Stepper(torch.fx.Interpreter):
     def run_node(self, n: torch.fx.Node) -> Any:
         self.line = custom(n).get("line", ("", 0))
         self.written = n.all_input_nodes[0].meta.get("val") if n.all_input_nodes else None
+        self.part_of = _part_of(n)
         return super().run_node(n)
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A view of what has other strides here than in the function, because it is made otherwise, is of a copy."""
+        if target is torch.ops.aten.slice_scatter.default:
+            with fx_traceback.annotate({"part_of": self.part_of}):
+                return super().call_function(target, args, kwargs)
         if target is torch.ops.aten.as_strided.default:
             return super().call_function(target, (_laid_out(args[0], self.written), *args[1:]), kwargs)
         if target not in _VIEWS:
@@ -52,6 +59,17 @@ class Stepper(torch.fx.Interpreter):
         for i in range(len(values) - self.mutated):
             values[i] = _as_returned(nodes[i], values[i])
         return super().output(target, (values,), kwargs)
+
+
+def _part_of(node: torch.fx.Node) -> str:
+    """What gave the part that a scatter copies into: a `split`, or a slice; none where nothing is copied."""
+    piece: Any = node
+    while packet(piece) == "slice_scatter":
+        piece = piece.args[1]
+    if packet(piece) != "copy":
+        return ""
+    part: Any = piece.args[0]
+    return packet(part.args[0]) if part.target is getitem else "slice"
 
 
 def _laid_out(value: torch.Tensor, as_written: Any) -> torch.Tensor:

@@ -167,6 +167,42 @@ def weight_gradient(x, gradient):
 
 
 aten = torch.ops.aten
+
+
+def by_constants(x):
+    zeros, ones = (make(64, dtype=x.dtype).view(1, -1, 1, 1) for make in (torch.zeros, torch.ones))
+    return ones * ((x - zeros) / torch.sqrt(ones + 1e-5)) + zeros
+
+
+def attended(scores, x, w):
+    return F.layer_norm(torch.bmm(torch.softmax(scores, -1), x @ w), (64,))
+
+
+def t5_attention(q, k, v, bias):
+    scores = q.transpose(1, 2) @ k.transpose(1, 2).transpose(3, 2) + bias
+    return torch.softmax(scores.float(), -1).type_as(scores) @ v.transpose(1, 2)
+
+
+def turned_back(q, k, v, mask):
+    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+    weights = torch.softmax(q @ k.transpose(2, 3) / 8 + mask, -1)
+    return (weights @ v).transpose(1, 2).contiguous().reshape(2, 16, 128) + 1
+
+
+def written_part(x):
+    x.split(128, 1)[1].copy_(torch.ones_like(x[:, :128]))
+    return x
+
+
+def multiplied_part(x):
+    x.split([64, 128], 1)[0].mul_(2)
+    return x
+
+
+def grouped_by_one(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+
+
 FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...] | TensorSpec, ...]]] = {
     "rope": (rope, ((2, 4, 32, 128), (32, 128), (32, 128))),
     "rotary": (rotary, ((1, 4, 32, 128), (32, 64), (32, 64))),
@@ -307,6 +343,26 @@ FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...] | TensorSpec, ...]]] 
     "a column added to a transposed tensor": (lambda a, b: b[:, None].expand(128, 64) + a.t(), ((64, 128), (128,))),
     "transposed rows in planes": (lambda x, y: y.t()[:, None].expand(x.shape) + x, ((64, 128, 128), (128, 64))),
     "distances": (lambda x, y: ((x[:, None] - y[None]) ** 2).sum(-1), ((9, 64), (7, 64))),
+    "an expand that does nothing": (lambda x: (x * 2).expand(4, 64) + 1, ((4, 64),)),
+    "an expand with a -1 that does nothing": (lambda x: x[:, None].expand(-1, 1, -1).relu(), ((4, 64),)),
+    "the root of ones": (by_constants, (TensorSpec((2, 64, 8, 8), torch.float32),)),
+    "a part of a split, written": (written_part, ((9, 384),)),
+    "a part of a split, multiplied": (multiplied_part, ((9, 192),)),
+    "transposed into an input": (lambda x, y: x.copy_(y.t()), ((64, 128), (128, 64))),
+    "transposed into an input alone": (lambda x, y: (x.copy_(y.t()), y * 2)[1], ((64, 128), (128, 64))),
+    "one head of k and v for eight": (grouped_by_one, ((1, 8, 1, 128), (1, 1, 33, 128), (1, 1, 33, 128))),
+    "the largest of int64": (lambda x: x.max(0), (TensorSpec((10, 64), torch.int64),)),
+    "the least of bool": (lambda x: x.min(0)[0], (TensorSpec((10, 64), torch.bool),)),
+    "clamped by its own operator": (lambda x: torch.ops.spyre.clamp(x, -1.0, 1.0), ((4, 64),)),
+    "dropout in evaluation": (lambda x: F.dropout(x, 0.5, False), ((4, 64),)),
+    "rounded to float16": (lambda x: (x * 2).half().float(), (TensorSpec((4, 64), torch.float32),)),
+    "a whole number in a float tensor": (lambda x: torch.full_like(x, 3) * x, ((10, 10),)),
+    "positions": (lambda x: x + torch.arange(64, dtype=torch.float16), ((4, 64),)),
+    "layer norm of a batch of one": (lambda x: F.layer_norm(x, (128,)), ((1, 64, 128),)),
+    "what has been padded is kept": (attended, ((2, 16, 16), (2, 16, 64), (64, 64))),
+    "T5's attention": (t5_attention, ((1, 64, 2, 64),) * 3 + ((1, 2, 64, 64),)),
+    "an attention by hand, turned back": (turned_back, ((2, 16, 2, 64),) * 3 + ((2, 1, 16, 16),)),
+    "no inputs": (lambda: torch.full((4, 64), 2.0, dtype=torch.float16), ()),
 }
 
 
