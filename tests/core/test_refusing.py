@@ -52,6 +52,10 @@ def shifted(x: torch.Tensor) -> Any:
     return x.to(torch.uint8) + torch.tensor(7, dtype=torch.uint8)
 
 
+def far(x: torch.Tensor) -> Any:
+    return x.long() - 2**40
+
+
 def counted(x: torch.Tensor) -> Any:
     return torch.bincount(x[0].long())
 
@@ -104,6 +108,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...], Any, str]
     "by two masks": (both, (X,), None, "cannot trace both: how many elements an operator takes depends on the values"),
     "a pool of integers": (averaged, (X,), None, "aten.avg_pool3d has no form in TOSA here"),
     "bytes that are constants": (shifted, (X,), None, "has no form in TOSA ('tosa.const' op expected same"),
+    "a number of 64 bits": (far, (X,), None, "lowered: aten.sub.Tensor has no form in TOSA (failed to legalize"),
     "float64": (wide, (X,), None, "aten.atan has no form in TOSA, which has no float64"),
     "a size as a value": (Sequence(), (torch.ones(2, 3, 4),), DYNAMIC, "needs sizes as values, and TOSA's shapes are"),
     "a size that a pass asks": (Normed(), (torch.ones(2, 3),), DYNAMIC, " has no form in TOSA with dynamic shapes ("),
