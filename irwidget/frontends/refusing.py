@@ -163,7 +163,9 @@ def is_dynamic(program: ExportedProgram) -> bool:
     return any(isinstance(size, torch.SymInt) for size in sizes)
 
 
-_NOWHERE = "multinomial unique_consecutive nonzero_static resize linalg_qr view.dtype stft cumprod"
+_NOWHERE = (
+    "multinomial unique_consecutive nonzero_static resize linalg_qr view.dtype stft cumprod repeat_interleave.Tensor"
+)
 _POOLS = "adaptive_max_pool1d adaptive_max_pool2d adaptive_avg_pool1d"
 _OF_VALUES = "nonzero bincount"
 _PLACES = "max_pool2d_with_indices max_pool3d_with_indices"
@@ -190,7 +192,7 @@ def is_doubtful(program: ExportedProgram, language: str) -> bool:
     nodes = nodes_of(program)
     if any(called(node) in names for node in nodes):
         return True
-    stops = (_beyond_tosa, _returns_places, _has_narrow, _has_wide_number)
+    stops = (_beyond_tosa, _returns_places, _has_narrow, _is_too_wide)
     beyond = any(stop(node) for node in nodes for stop in stops)
     return language == "TOSA" and (is_dynamic(program) or beyond)
 
@@ -208,8 +210,12 @@ def _has_narrow(node: Node) -> bool:
     return any(getattr(one.meta.get("val"), "dtype", None) in kinds for one in (node, *node.all_input_nodes))
 
 
-def _has_wide_number(node: Node) -> bool:
-    """Whether a number of more than 32 bits is in a sum, which torch-mlir has of 32 bits in TOSA."""
+def _is_too_wide(node: Node) -> bool:
+    """Whether a node is a convolution of int64, or a sum with a number of more than the 32 bits that it has in TOSA."""
+    import torch
+
+    if called(node) == "aten.convolution":
+        return node.meta["val"].dtype == torch.int64
     numbers = [one for one in (*node.args, *node.kwargs.values()) if isinstance(one, int)]
     return called(node) in _SUMS and any(not -(2**31) <= one < 2**31 for one in numbers)
 
@@ -266,6 +272,6 @@ def stopped(program: ExportedProgram, name: str, failure: Failure, language: str
     there = [node for node in tensors if places & {(place.file, place.line) for place in node_lines(node)}]
     if there:  # of which a pass has made what it stopped at
         tosa = language == "TOSA"
-        there = [node for node in there if called(node) in doubtful or (tosa and _has_wide_number(node))] or there
+        there = [node for node in there if called(node) in doubtful or (tosa and _is_too_wide(node))] or there
         return refusal(name, there[0], f"has no form in {kind} ({said})", advice, _one_of(there))
     return ExportError(f"{name} cannot be lowered to {kind}: {said}\n  Next step: {advice}.")
