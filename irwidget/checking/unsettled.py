@@ -1,6 +1,7 @@
-"""Elements that PyTorch leaves open: memory that nothing has written, and which of equal elements comes first.
+"""Elements that PyTorch leaves open: memory that nothing has written, which of equal elements comes first, and what a
+float that an integer's dtype does not hold is cast to.
 
-The program is evaluated again with other such memory and other such orders: what changes with them is anybody's.
+The program is evaluated again with other such memory, orders and casts: what changes with them is anybody's.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ _ORDERS = frozenset("sort topk kthvalue median nanmedian mode".split())
 """Operations whose places of equal elements may be in any order."""
 _SEEDS = range(12)
 """The first two of the orders are as they lie and the other way round."""
+_CASTS = frozenset("to _to_copy convert_element_type".split())
 
 
 def evaluations(module: torch.fx.GraphModule, fed: Callable[[], list[Any]]) -> list[Sequence[Any]]:
     """The results of the program with other choices where there are any, each for fresh inputs; often none."""
-    if not _names(module) & (_ORDERS | EMPTIES):
-        return []
-    return [_Otherwise(module, seed).run(*fed(), enable_io_processing=False) for seed in _SEEDS]
+    seeds = _SEEDS if _names(module) & (_ORDERS | EMPTIES) else range(1) if any(map(_cuts, module.graph.nodes)) else ()
+    return [_Otherwise(module, seed).run(*fed(), enable_io_processing=False) for seed in seeds]
 
 
 def were_taken_apart(module: torch.fx.GraphModule, written: torch.fx.GraphModule) -> bool:
@@ -67,8 +68,26 @@ def _same(one: torch.Tensor, other: torch.Tensor, allowed: torch.Tensor | None) 
     return (one == other) | (one.isnan() & other.isnan()) | ((one - other).abs() <= allowed)
 
 
+def _cuts(node: Node) -> bool:
+    """Whether a node casts floats to integers of 32 or 64 bits, beyond which each processor has its own answer.
+
+    Narrower ones are the low bits of these.
+    """
+    if node.op != "call_function" or name_of(node) not in _CASTS:
+        return False
+    made, given = node.meta["val"].dtype, node.all_input_nodes[0].meta["val"].dtype
+    return given.is_floating_point and made in (torch.int32, torch.int64)
+
+
+def _saturated(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Floats as integers, beyond whose range are the largest and the least; a NaN is zero."""
+    limits = torch.iinfo(dtype)
+    whole = torch.where(x < limits.min, limits.min, x.nan_to_num(0.0).to(dtype))
+    return torch.where(x >= float(limits.max) + (limits.bits < 64), limits.max, whole).to(dtype)
+
+
 class _Otherwise(Wide):
-    """The program in float64, with ones in memory that is not written, and equal elements in another order."""
+    """The program in float64, with ones in unwritten memory, equal elements in another order, and saturated casts."""
 
     def __init__(self, module: torch.fx.GraphModule, seed: int) -> None:
         super().__init__(module, {})
@@ -78,6 +97,8 @@ class _Otherwise(Wide):
         name = name_of(node)
         if name in EMPTIES:
             return pytree.tree_map(torch.ones_like, super()._compute(node, args, kwargs))
+        if _cuts(node):
+            return _saturated(args[0], node.meta["val"].dtype)
         if name not in _ORDERS or not args[0].dim() or kwargs.get("stable") or "dim" not in parameters(node.target):
             return super()._compute(node, args, kwargs)
         return _reordered(node, args, kwargs, self._seed)

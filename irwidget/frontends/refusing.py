@@ -163,7 +163,9 @@ def is_dynamic(program: ExportedProgram) -> bool:
     return any(isinstance(size, torch.SymInt) for size in sizes)
 
 
-_NOWHERE = "multinomial unique_consecutive nonzero_static resize linalg_qr view.dtype stft cumprod"
+_NOWHERE = (
+    "multinomial unique_consecutive nonzero_static resize linalg_qr view.dtype stft cumprod repeat_interleave.Tensor"
+)
 _POOLS = "adaptive_max_pool1d adaptive_max_pool2d adaptive_avg_pool1d"
 _OF_VALUES = "nonzero bincount"
 _PLACES = "max_pool2d_with_indices max_pool3d_with_indices"
@@ -177,6 +179,9 @@ _DOUBTFUL = {
 """Operators of torch-mlir's that its passes lower not at all, or not for all inputs."""
 
 
+_SUMS = frozenset(f"aten.{name}.{kind}" for name in ("add", "sub", "rsub") for kind in ("Tensor", "Scalar"))
+
+
 def _doubtful(language: str) -> frozenset[str]:
     return frozenset(f"aten.{name}" for name in _DOUBTFUL.get(language, "").split())
 
@@ -187,7 +192,8 @@ def is_doubtful(program: ExportedProgram, language: str) -> bool:
     nodes = nodes_of(program)
     if any(called(node) in names for node in nodes):
         return True
-    beyond = any(_beyond_tosa(node) or _returns_places(node) or _has_narrow(node) for node in nodes)
+    stops = (_beyond_tosa, _returns_places, _has_narrow, _is_too_wide)
+    beyond = any(stop(node) for node in nodes for stop in stops)
     return language == "TOSA" and (is_dynamic(program) or beyond)
 
 
@@ -202,6 +208,16 @@ def _has_narrow(node: Node) -> bool:
 
     kinds = (torch.uint8, torch.int16)
     return any(getattr(one.meta.get("val"), "dtype", None) in kinds for one in (node, *node.all_input_nodes))
+
+
+def _is_too_wide(node: Node) -> bool:
+    """Whether a node is a convolution of int64, or a sum with a number of more than the 32 bits that it has in TOSA."""
+    import torch
+
+    if called(node) == "aten.convolution":
+        return node.meta["val"].dtype == torch.int64
+    numbers = [one for one in (*node.args, *node.kwargs.values()) if isinstance(one, int)]
+    return called(node) in _SUMS and any(not -(2**31) <= one < 2**31 for one in numbers)
 
 
 def called(node: Node) -> str:
@@ -255,6 +271,7 @@ def stopped(program: ExportedProgram, name: str, failure: Failure, language: str
     tensors = [node for node in nodes if isinstance(node.meta.get("val"), torch.Tensor | tuple | list)]
     there = [node for node in tensors if places & {(place.file, place.line) for place in node_lines(node)}]
     if there:  # of which a pass has made what it stopped at
-        there = [node for node in there if called(node) in doubtful] or there
+        tosa = language == "TOSA"
+        there = [node for node in there if called(node) in doubtful or (tosa and _is_too_wide(node))] or there
         return refusal(name, there[0], f"has no form in {kind} ({said})", advice, _one_of(there))
     return ExportError(f"{name} cannot be lowered to {kind}: {said}\n  Next step: {advice}.")

@@ -522,6 +522,18 @@ def test_what_pytorch_leaves_open_is_no_alarm_and_the_rest_is_compared():
     assert low.check.state == "equal", low.check
 
 
+def test_a_float_that_an_integer_does_not_hold_is_open_and_no_other():
+    x = torch.tensor([1e20, 3.7, -1e20, math.nan, math.inf, -math.inf, 2.0**31, 2.0**31 - 1], dtype=torch.float64)
+    program = ExportedCopy.of(torch.export.export(Cast(), (x,)))
+    low, high = expect(Cast(), (x,), {}, program, seconds=60).cases[0].results
+    assert low.open is not None
+    assert low.open.tolist() == [True, False, False, True, True, False, True, False]
+    assert high.open is not None
+    assert high.open.tolist() == [True, False, False, True, True, False, False, False]
+    lowered = irwidget.lower(Cast(), x[:4].float(), to="tosa_mlir", check=True)
+    assert "4 of 8 elements cannot be compared: PyTorch leaves them open" in str(lowered.check)
+
+
 def test_the_order_of_equal_elements_is_open_and_no_other():
     program = ExportedCopy.of(torch.export.export(Sorted(), (TIES,)))
     case = expect(Sorted(), (TIES,), {}, program, seconds=60).cases[0]
@@ -539,6 +551,11 @@ def test_the_order_of_equal_elements_is_open_and_no_other():
 
 
 TIES = torch.tensor([2.0, 4.0, 1.0, 0.0, 4.0, 4.0, 1.0])
+
+
+class Cast(nn.Module):
+    def forward(self, x):
+        return x.int(), x.long()
 
 
 class Sorted(torch.nn.Module):

@@ -284,6 +284,15 @@ def test_indices_among_the_inputs_may_count_from_the_back(target: str) -> None:
     assert low.check.state == "equal", low.check
 
 
+def test_limits_that_are_wider_than_what_they_limit_reach_stablehlo() -> None:
+    def limited(x: torch.Tensor, least: torch.Tensor) -> Any:
+        return x.clamp_min(least), x.clamp_max(least), torch.clamp(x, least, least + 1), torch.clamp(x.int(), least)
+
+    low = irwidget.lower(limited, torch.randn(3, 1), torch.randn(2, 3, 4), to="stablehlo_mlir", check=True)
+    assert low.check is not None
+    assert low.check.state == "equal", low.check
+
+
 def test_places_among_all_elements_may_count_from_the_back() -> None:
     def written(x: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
         return x.clone().put_(places, torch.ones(3))

@@ -52,6 +52,14 @@ def shifted(x: torch.Tensor) -> Any:
     return x.to(torch.uint8) + torch.tensor(7, dtype=torch.uint8)
 
 
+def far(x: torch.Tensor) -> Any:
+    return x.long() - 2**40
+
+
+def convolved(x: torch.Tensor) -> Any:
+    return torch.nn.functional.conv1d(x.long()[None], x.long()[None])
+
+
 def counted(x: torch.Tensor) -> Any:
     return torch.bincount(x[0].long())
 
@@ -104,6 +112,8 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...], Any, str]
     "by two masks": (both, (X,), None, "cannot trace both: how many elements an operator takes depends on the values"),
     "a pool of integers": (averaged, (X,), None, "aten.avg_pool3d has no form in TOSA here"),
     "bytes that are constants": (shifted, (X,), None, "has no form in TOSA ('tosa.const' op expected same"),
+    "a number of 64 bits": (far, (X,), None, "lowered: aten.sub.Tensor has no form in TOSA (failed to legalize"),
+    "a convolution of int64": (convolved, (X,), None, "aten.conv1d has no form in TOSA ('tosa.conv2d' op attribute"),
     "float64": (wide, (X,), None, "aten.atan has no form in TOSA, which has no float64"),
     "a size as a value": (Sequence(), (torch.ones(2, 3, 4),), DYNAMIC, "needs sizes as values, and TOSA's shapes are"),
     "a size that a pass asks": (Normed(), (torch.ones(2, 3),), DYNAMIC, " has no form in TOSA with dynamic shapes ("),
@@ -125,6 +135,10 @@ def test_what_is_impossible_is_refused_before_any_pass(name: str) -> None:
 
 def static(x: torch.Tensor) -> Any:
     return torch.nonzero_static(x, size=3)
+
+
+def repeated(x: torch.Tensor) -> Any:
+    return torch.repeat_interleave(x, x[0].long().abs() + 1, dim=1)
 
 
 def orthogonal(x: torch.Tensor) -> Any:
@@ -154,6 +168,7 @@ def branched(x: torch.Tensor) -> Any:
     [
         (branched, r"aten\.lgamma has no operation in torch-mlir"),
         (static, r"aten\.nonzero_static has no form in linalg here \(aten\.nonzero_static is not lowered\)"),
+        (repeated, r"aten\.repeat_interleave\.Tensor.* has no form in linalg here"),
         (orthogonal, r"aten\.linalg_qr has no form in linalg here"),
         (spectral, r"aten\._linalg_svd, of aten\.linalg_norm, has no operation in torch-mlir"),
     ],
