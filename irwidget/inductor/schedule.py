@@ -55,12 +55,18 @@ def _ops(graph: Any, subgraph: str, index: int, direction: Direction, seen: set[
 
 
 def _used(ops: Sequence[InductorOp]) -> list[InductorOp]:
-    """Those that no node is behind, such as one that lays out a weight anew, have the lines of what reads them."""
+    """Those behind which no node has a line have the lines of what reads them, as one that lays out a weight anew, or
+    of the call that runs them, as a loop's counter does.
+    """
     found = list(ops)
     for i in reversed(range(len(found))):
         if not found[i].places:
             users = (one for one in found[i + 1 :] if one.places and found[i].writes.keys() & one.reads.keys())
             found[i] = replace(found[i], places=next((one.places for one in users), ()))
+    callers: dict[str, tuple[Location, ...]] = {}
+    for i, op in enumerate(found):
+        found[i] = op if op.places else replace(op, places=callers.get(op.subgraph, ()))
+        callers |= {name: found[i].places[-1:] for name in op.runs if name not in callers}
     return found
 
 

@@ -135,6 +135,16 @@ def test_the_view_has_the_text_and_the_graph_of_what_is_in_branches(branched):
     assert "extern_kernels.mm [true_graph_0]" in schedule.text(drawn)
 
 
+def test_the_counter_of_a_loop_has_the_line_of_the_loop():
+    def summed(x):
+        return torch._higher_order_ops.scan(lambda carry, row: (carry + row, carry.sin()), x[0], x)
+
+    low = irwidget.lower(summed, X, to="inductor_loop_ir", fullgraph=True)
+    inside = [op for op in low.results["compilation"].captured.ops if op.subgraph]
+    assert [op.subgraph for op in inside if "aten.lt.Scalar" in op.targets] == ["while_loop_cond_graph_0_0"]
+    assert {op.places[-1].line for op in inside} == {programs.line(summed, "scan")}
+
+
 def test_bytes_that_are_not_known_or_not_read_are_not_said():
     def found(x, w):
         y = x * w
