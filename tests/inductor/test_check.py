@@ -171,6 +171,22 @@ def test_regions_are_checked_with_their_gradients():
     assert {states.get(i, "of a region") for i in range(2, low.check.index)} == {"equal", "of a region"}
 
 
+def grown(x):
+    def body(count, kept):
+        return count + 1, {"y": (kept["y"][0] * 2, kept["y"][1] + 1)}
+
+    _, kept = torch._higher_order_ops.while_loop(
+        lambda count, _: count < 3, body, (torch.tensor(0), {"y": (x, x.sum())})
+    )
+    return kept["y"][0]
+
+
+def test_a_loop_over_structures_of_tensors_is_checked():
+    """Eager PyTorch compiles such a call itself, also while what the user compiles runs as it is written."""
+    low = irwidget.lower(grown, X, to="dynamo_fx", check=True)
+    assert (low.check.state, low.check.reason) == ("equal", "")
+
+
 BIAS = torch.tensor([0.5, 2.0])
 
 
