@@ -292,6 +292,11 @@ def called_as_written() -> Generator[None]:
         utils.setup_compilation_env = prepared
 
 
+def viewed(tensor: torch.Tensor) -> torch.Tensor | None:
+    """What a tensor is a view of; None where it is none."""
+    return tensor._base
+
+
 def position(node: Any) -> Any:
     """Where an FX node stands in its graph, to be compared."""
     return getattr(node, "_sort_key", None) or (0,)
