@@ -267,12 +267,34 @@ def physical_order(tensor: Any) -> list[int]:
 
 @contextlib.contextmanager
 def called_as_written() -> Generator[None]:
-    """While it lasts, what `torch.compile` has made runs eagerly. Not within a compilation."""
+    """While it lasts, what `torch.compile` has made runs eagerly. Not within a compilation.
+
+    But for what eager PyTorch compiles itself: calls of branches, loops and scans take structures of tensors by that.
+    """
     if "torch._dynamo" not in sys.modules:
         yield
         return
-    with sys.modules["torch"].compiler.set_stance("force_eager"):
-        yield
+    import torch
+    from torch._higher_order_ops import utils
+
+    stance, prepared = torch.compiler.set_stance, utils.setup_compilation_env
+
+    @contextlib.contextmanager
+    def compiling() -> Generator[Any]:
+        with stance("default"), prepared() as backend:
+            yield backend
+
+    utils.setup_compilation_env = compiling
+    try:
+        with stance("force_eager"):
+            yield
+    finally:
+        utils.setup_compilation_env = prepared
+
+
+def viewed(tensor: torch.Tensor) -> torch.Tensor | None:
+    """What a tensor is a view of; None where it is none."""
+    return tensor._base
 
 
 def position(node: Any) -> Any:

@@ -53,6 +53,8 @@ class Codegen:
 
         def calling(original: Callable[..., Any]) -> Callable[..., Any]:
             def call(wrapper: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+                self._runs.update(dict.fromkeys(self._noted_ops, name))  # written once more, and found to be there
+                self._noted, self._noted_ops = {}, {}
                 node = getattr(virtual.graph.scheduler, "current_node", None)
                 for op in node.get_nodes() if node is not None else ():
                     self._runs.setdefault(op.get_name(), name)
@@ -106,10 +108,14 @@ class Codegen:
         text = printing.output_code(code.value)
         places = _calls(text, [(number, printing.node_place(node)) for number, node in code.line_map])
         launched = {op.kernel: op.places[-1] for op in schedule.ops if op.places and op.kind in ("loops", "template")}
+        inside = {name: op.places[-1] for op in schedule.ops if op.places and op.subgraph for name in op.writes}
         for number, line in enumerate(text.split("\n")):
             call = _RUN.match(line)
             if call and places[number] is None:  # CUDA graphs cut the calls into functions without contexts
                 places[number] = launched.get(call[1])
+            made = _MADE.match(line)
+            if made and places[number] is None:
+                places[number] = inside.get(made[1] or made[2])
         for kernel, line in found(
             text, self._defined, schedule, max(self._recorder.graph, 0), self._recorder.direction
         ):
@@ -120,6 +126,8 @@ class Codegen:
 
 _RUN = re.compile(r"\s+(\w+)(?:\.run)?\(")
 """A kernel that the output code launches."""
+_MADE = re.compile(r"\s+(?:(\w+) = \S+\(|.*\bout=(\w+)\)$)")
+"""A buffer that a call makes or fills: branches, loops and regions are functions without contexts, too."""
 
 
 def _calls(text: str, contexts: Sequence[tuple[int, Location | None]]) -> list[Location | None]:

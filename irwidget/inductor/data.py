@@ -48,6 +48,8 @@ class InductorStage:
     """Which part of a training graph it is; empty before it is cut in two, and for inference."""
     seconds: float = 0.0
     options: str = ""
+    subgraph: str = ""
+    """Which graph in it, where that is lowered by itself: a branch, a loop's body, a region; empty for all of it."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,10 @@ class InductorOp:
     """Those of the loops that it reduces over."""
     inside: frozenset[str] = frozenset()
     """Of what it writes, the buffers that stay inside of its kernel: no memory is written."""
+    subgraph: str = ""
+    """The branch, loop's body or region that it is in, as Inductor names it; empty outside of all."""
+    runs: tuple[str, ...] = ()
+    """The branches, the loop's condition and body, or the region that it runs."""
 
 
 @dataclass(frozen=True)
@@ -172,6 +178,8 @@ class Rewrite:
     place: Location | None
     graph: int
     direction: Direction
+    subgraph: str = ""
+    """The branch, loop's body or region that the nodes are in."""
 
 
 @dataclass(frozen=True)

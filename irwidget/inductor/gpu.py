@@ -90,6 +90,10 @@ def install(arch: Arch) -> None:
         private.put(name, nothing)
     private.config(private.INDUCTOR).benchmark_epilogue_fusion = False
     private.launch_with(_unlaunched)
+    import triton
+
+    for kind in (triton.JITFunction, triton.runtime.Autotuner):
+        setattr(kind, "run", _unlaunched_within)  # noqa: B010
     _fakes()
 
 
@@ -98,7 +102,15 @@ unlaunched: dict[str, None] = {}
 
 
 def _unlaunched(*, kernel_idx: int, **_: Any) -> None:
-    kernel = private.get("kernel_side_table").get_kernel(kernel_idx)
+    _note(private.get("kernel_side_table").get_kernel(kernel_idx))
+
+
+def _unlaunched_within(kernel: Any, *_: Any, **__: Any) -> None:
+    """The same of what an operator of the user's (`triton_op`) launches when it runs as it is."""
+    _note(kernel)
+
+
+def _note(kernel: Any) -> None:
     while not hasattr(kernel, "__name__"):  # what tunes it
         kernel = kernel.fn
     unlaunched[kernel.__name__] = None

@@ -30,8 +30,6 @@ class Graphs:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._root: Any = None
-        """The graph that passes run on now, of which theirs may be a part."""
 
     def watch(self) -> None:
         """Look on from now on, for the rest of this process."""
@@ -53,13 +51,13 @@ class Graphs:
 
         def joint(original: Callable[..., Any]) -> Callable[..., Any]:
             def run(module: Any, *args: Any, **kwargs: Any) -> Any:
-                outer = self._root is None or self._recorder.phase != "joint"
+                outer = self._recorder.root is None or self._recorder.phase != "joint"
                 if outer:
                     self._enter("joint", module)
                     self._recorder.add_graph("aot autograd", "joint", module)
                 made = original(module, *args, **kwargs)
                 if outer:
-                    self._root = None
+                    self._recorder.root = None
                     self._recorder.add_graph("joint-graph passes", "joint", made)
                 return made
 
@@ -102,14 +100,14 @@ class Graphs:
 
         def post_grad(original: Callable[..., Any]) -> Callable[..., Any]:
             def run(module: Any, *args: Any, **kwargs: Any) -> Any:
-                outer = self._recorder.phase != "post_grad" or self._root is None
+                outer = self._recorder.phase != "post_grad" or self._recorder.root is None
                 if outer:
                     self._enter("post_grad", module)
                     self._recorder.say("post_grad")
                     self._recorder.add_graph("before post-grad passes", "post_grad", module)
                 original(module, *args, **kwargs)
                 if outer:
-                    self._root = None
+                    self._recorder.root = None
                     self._recorder.add_graph("post-grad passes", "post_grad", module)
                     self._recorder.say("loops")
 
@@ -124,7 +122,7 @@ class Graphs:
         private.wrap("post_grad_passes", post_grad)
 
     def _enter(self, phase: Phase, module: Any) -> None:
-        self._recorder.phase, self._root = phase, module
+        self._recorder.phase, self._recorder.root = phase, module
         self._recorder.began = time.perf_counter()
 
     def _watch_passes(self) -> None:
@@ -139,8 +137,9 @@ class Graphs:
             seconds = time.perf_counter() - self._recorder.began
             answer = leave(one, kind, *rest)
             if kind is None:
-                inside = self._root is not None and any(one.gm is part for part in self._root.modules())
-                module = self._root if inside else one.gm
+                root = self._recorder.root
+                inside = root is not None and any(one.gm is part for part in root.modules())
+                module = root if inside else one.gm
                 self._recorder.add_graph(
                     one.passname, self._recorder.phase, module, seconds=seconds, options=one.subsystem or ""
                 )

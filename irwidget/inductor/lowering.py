@@ -184,7 +184,8 @@ def _has(captured: CapturedCompilation, target: str) -> None:
 def _dumps(stages: Sequence[InductorStage], many: bool) -> Iterator[Dump]:
     before: dict[Scope, str] = {}
     for stage in stages:
-        scope = Scope(f"graph {stage.graph}" if many and stage.phase != "bytecode" else "", stage.direction)
+        graph = f"graph {stage.graph}" if many and stage.phase != "bytecode" else ""
+        scope = Scope(graph, ", ".join(part for part in (stage.direction, stage.subgraph) if part))
         text = stage.content.text
         yield dump(
             stage.name,
@@ -202,16 +203,15 @@ def _dumps(stages: Sequence[InductorStage], many: bool) -> Iterator[Dump]:
 
 def _joined(made: Trace, stages: Sequence[InductorStage], target: str) -> Trace:
     """With a last dump of all graphs, where there are several."""
-    last: dict[tuple[int, str], InductorStage] = {}
+    last: dict[tuple[int, str, str], InductorStage] = {}
     for stage in stages:
         if stage.phase == LAST.get(target, "code"):
-            last[stage.graph, stage.direction] = stage
+            last[stage.graph, stage.direction, stage.subgraph] = stage
     if target == "aot_joint":
         last = {key: stage for key, stage in last.items() if not key[1]}
     if len(last) < 2:
         return made
-    parts = [(_title(graph, direction), stage.content.text, stage.content.places) for (graph, direction), stage in
-             last.items()]  # fmt: skip
+    parts = [(_title(*key), stage.content.text, stage.content.places) for key, stage in last.items()]
     return _with_all(made, parts, made.dumps[-1].language, "all graphs")
 
 
@@ -229,8 +229,8 @@ def _with_report(made: Trace, captured: CapturedCompilation) -> Trace:
     return replace(made, dumps=(*made.dumps[:at], report, *made.dumps[at:]))
 
 
-def _title(graph: int, direction: str) -> str:
-    return f"graph {graph}{', ' + direction if direction else ''}"
+def _title(graph: int, direction: str, subgraph: str = "") -> str:
+    return ", ".join(part for part in (f"graph {graph}", direction, subgraph) if part)
 
 
 _COMMENT = {"ptx": "//", "amdgcn": ";", "sass": "//", "mlir": "//", "text": "//"}

@@ -34,7 +34,7 @@ def _launch(compilation: Compilation, launch: KernelLaunch, captured: CapturedCo
     last = launch.ops[-1]
     return {
         "kernel": launch.kernel or "no code", "kind": launch.kind, "graph": launch.graph,
-        "direction": launch.direction, "reads": launch.reads, "writes": launch.writes,
+        "direction": launch.direction, "subgraph": launch.subgraph, "reads": launch.reads, "writes": launch.writes,
         "loops": list(last.loops), "reduced": list(max((op.reduced for op in launch.ops), key=len)),
         "buffers": _buffers(launch.ops), "ops": [_op(op) for op in launch.ops],
         "text": source.text, "lines": [place.line if place else 0 for place in source.places],
@@ -51,12 +51,13 @@ def _kernel(kernels: Sequence[Kernel], launch: KernelLaunch) -> Kernel | None:
 def _calls(stages: Sequence[InductorStage], launch: KernelLaunch) -> InductorText:
     """The lines of the output code that call what is not generated."""
     written = {name for op in launch.ops for name in op.writes}
+    called = [name for op in launch.ops for name in op.runs] or [launch.kernel.removesuffix(".default")]
     for stage in stages:
         if stage.phase == "code" and (stage.graph, stage.direction) == (launch.graph, launch.direction):
             lines = stage.content.text.split("\n")
             places = (*stage.content.places, *[None] * len(lines))
             found = [(line.strip(), place) for line, place in zip(lines, places, strict=False)
-                     if "(" in line and launch.kernel.removesuffix(".default") in line
+                     if "(" in line and any(name in line for name in called)
                      and written & set(re.findall(r"\w+", line))]  # fmt: skip
             return InductorText("\n".join(line for line, _ in found), tuple(place for _, place in found))
     return InductorText("")

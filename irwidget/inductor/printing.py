@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from irwidget import private_torch
+from irwidget.inductor import private
 from irwidget.inductor.data import InductorText
 from irwidget.toolchain.locations import is_user_file
 from irwidget.trace import Location
@@ -245,17 +246,17 @@ def schedule(nodes: Sequence[Any]) -> InductorText:
 
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
-_OPENS = re.compile(r"\s*(?:class )?(op\d+)(?:_loop_body|: \w*SchedulerNode)")
+_OPENS = re.compile(r"\s*(?:class )?(\w*op\d+)(?:_loop_body|: \w*SchedulerNode)")
 
 
 def _origins(node: Any) -> Sequence[Any]:
-    """The FX nodes that a scheduler's node computes."""
+    """The FX nodes that a scheduler's node computes; not the call of the branch or loop that it is in."""
     found: dict[Any, None] = {}
     for one in node.get_nodes():
         inner = getattr(one, "node", None)
         for origin in inner.get_origins() if inner is not None else ():
             found[origin] = None
-    return list(found)
+    return [one for one in found if not private.is_around(one)]
 
 
 origins_of = _origins

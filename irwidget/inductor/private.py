@@ -70,6 +70,9 @@ SITES: Mapping[str, tuple[str, str]] = {
     "define_kernel": ("torch._inductor.codegen.wrapper", "PythonWrapperCodegen.define_kernel"),
     "generate_kernel_call": ("torch._inductor.codegen.wrapper", "PythonWrapperCodegen.generate_kernel_call"),
     "module_of_lines": ("torch._inductor.graph", "GraphLowering._compile_to_module_lines"),
+    "lowered_subgraph": ("torch._inductor.graph", "SubgraphLowering"),
+    "subgraph": ("torch._inductor.ir", "Subgraph"),
+    "ordering": ("torch._inductor.dependencies", "WeakDep"),
     "virtualized": ("torch._inductor.virtualized", "V"),
     "freeable_inputs": ("torch._inductor.memory", "get_freeable_input_buf"),
     "memory_planning": ("torch._inductor.memory", "assign_memory_planning_info_for_scheduler_buffers"),
@@ -182,6 +185,25 @@ def uncompile(obj: Any) -> None:
 def has_loops(node: Any) -> bool:
     """Whether a node of the scheduler has a loop nest."""
     return hasattr(node, "_body")
+
+
+def subgraph() -> str:
+    """The branch, loop's body or region that is being lowered, as Inductor names it; empty outside of all."""
+    graph = get("virtualized").graph
+    return graph.name if isinstance(graph, get("lowered_subgraph")) else ""
+
+
+def is_around(node: Any) -> bool:
+    """Whether an FX node is in a graph around the branch, loop's body or region that is being lowered."""
+    graph = get("virtualized").graph
+    return isinstance(graph, get("lowered_subgraph")) and node.graph is not graph.graph
+
+
+def subgraphs(node: Any) -> list[Any]:
+    """The lowered graphs that a node of the scheduler runs: branches, a loop's condition and body, or a region."""
+    held = vars(node.node).values() if getattr(node, "node", None) is not None else ()
+    graphs = (one.graph if isinstance(one, get("subgraph")) else one for one in held)
+    return [one for one in graphs if isinstance(one, get("lowered_subgraph"))]
 
 
 def get(name: str) -> Any:

@@ -46,6 +46,8 @@ class Recorder:
         self.phase: Phase = "dynamo"
         self.graph = -1
         self.direction: Direction = ""
+        self.root: Any = None
+        """The FX graph that passes run on now, of which theirs may be a part."""
         self.compiled: set[tuple[int, Direction]] = set()
         """The graphs, and halves of graphs, that Inductor was given."""
         self.node: Any = None
@@ -71,11 +73,13 @@ class Recorder:
         *,
         seconds: float = -1,
         options: str = "",
+        subgraph: str = "",
     ) -> None:
         """Keep a text as the IR after a pass. Without `seconds`, it took as long as has passed since the last one."""
         self.phase = phase
         took = seconds if seconds >= 0 else time.perf_counter() - self.began
-        stage = InductorStage(name, phase, language, content, max(self.graph, 0), self.direction, took, options)
+        graph = max(self.graph, 0)
+        stage = InductorStage(name, phase, language, content, graph, self.direction, took, options, subgraph)
         self.stages.append(stage)
         self.began = time.perf_counter()
 

@@ -20,7 +20,7 @@ from irwidget.checking.evaluate import Rounding, Wide
 from irwidget.checking.expected import CLOSER, SAMPLES
 from irwidget.checking.resampling import resampled
 from irwidget.inductor import attributes, private
-from irwidget.private_torch import is_mutable
+from irwidget.private_torch import is_mutable, storage_id, viewed
 
 _MUTABLE = ("aten.native_batch_norm", "aten.cudnn_batch_norm")
 """Operations that change an argument and whose schema does not say so."""
@@ -191,8 +191,37 @@ def _changes(module: Any) -> bool:
 
 
 def own(values: Sequence[Any]) -> list[Any]:
-    """Copies of values, with the same strides; each wants a gradient where its original does."""
-    return [_own(one) if is_tensor(one) else one for one in values]
+    """Copies of values, with the same strides; each wants a gradient where its original does.
+
+    Those that share memory have a copy of that in common, as views of one tensor where they are.
+    """
+    memories = [storage_id(one) for one in values if is_tensor(one) and one.layout is torch.strided]
+    shared = {one for one in memories if memories.count(one) > 1}
+    bases: dict[int, torch.Tensor] = {}
+    made: list[Any] = []
+    for one in values:
+        if is_tensor(one) and one.layout is torch.strided and storage_id(one) in shared:
+            made.append(_part(one, bases))
+        else:
+            made.append(_own(one) if is_tensor(one) else one)
+    return made
+
+
+def _part(one: torch.Tensor, bases: dict[int, torch.Tensor]) -> torch.Tensor:
+    """A copy of a tensor in the copy of its memory."""
+    of = viewed(one)
+    if storage_id(one) not in bases:
+        whole = one if of is None else of
+        storage = one.detach().untyped_storage().clone()
+        laid = torch.empty(0, dtype=whole.dtype)
+        laid.set_(storage, whole.storage_offset(), whole.shape, whole.stride())  # pyright: ignore
+        bases[storage_id(one)] = laid
+    base = bases[storage_id(one)]
+    if of is not None and not one.requires_grad and one.dtype == base.dtype:
+        return base.as_strided(one.shape, one.stride(), one.storage_offset())
+    made = torch.empty(0, dtype=one.dtype)
+    made.set_(base.untyped_storage(), one.storage_offset(), one.shape, one.stride())  # pyright: ignore
+    return made.requires_grad_(one.requires_grad)
 
 
 def _own(one: torch.Tensor) -> torch.Tensor:

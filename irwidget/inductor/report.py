@@ -21,13 +21,14 @@ def report(answers: Compilation) -> Lines:
     yield from _rewrites(answers)
     yield from _dynamo(answers)
     for memory in answers.captured.memory:
-        yield from _memory(memory)
+        yield from _memory(answers, memory)
 
 
 def _schedule(answers: Compilation) -> Lines:
     yield "schedule:", None
     for number, launch in enumerate(answers.schedule()):
-        part = f" [{launch.direction}]" if launch.direction else ""
+        inside = ", ".join(part for part in (launch.direction, launch.subgraph) if part)
+        part = f" [{inside}]" if inside else ""
         sizes = f"reads {size(launch.reads)}, writes {size(launch.writes)}"
         yield f"  {number}{part} {launch.kernel or 'no code'}: {launch.kind}, {sizes}", _last(launch.ops)
         for op in launch.ops:
@@ -93,10 +94,12 @@ def _dynamo(answers: Compilation) -> Lines:
             yield f"  {guard.text}", guard.place
 
 
-def _memory(memory: MemoryEstimate) -> Lines:
+def _memory(answers: Compilation, memory: MemoryEstimate) -> Lines:
     part = f"graph {memory.graph}{', ' + memory.direction if memory.direction else ''}"
     yield f"peak memory of {part}, as Inductor estimates: {size(memory.peak)}", None
     yield from _curve(memory.moments)
+    if inside := answers.inside(memory):
+        yield f"  without the memory inside of {', '.join(inside)}", None
     yield "  alive at the peak:", None
     for one in memory.alive:
         yield f"    {one.buffer}: {size(one.size)}, {'of ' + one.op if one.op else 'an input'}", one.place

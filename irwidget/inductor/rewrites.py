@@ -43,11 +43,17 @@ class Rewrites:
                 place,
                 max(self._recorder.graph, 0),
                 self._recorder.direction,
+                self._subgraph(graph),
             )
             if set(rewrite.before) != set(rewrite.after):
                 self._recorder.rewrites.append(rewrite)
 
         return apply
+
+    def _subgraph(self, graph: Any) -> str:
+        """The branch, loop's body or region that a graph is, as Inductor names it when it lowers it."""
+        parts = self._recorder.root.named_modules() if self._recorder.root is not None else ()
+        return next((path.replace(".", "_") for path, one in parts if getattr(one, "graph", None) is graph), "")
 
 
 def _name(entry: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -34,26 +34,47 @@ class Drawn:
 
 
 def drawn(graph: Any, index: int, direction: Direction) -> Drawn:
-    """The operations of a graph whose code has been made, in their order."""
+    """The operations of a graph whose code has been made, in their order; those of a branch, a loop's condition and
+    body, or a region follow the first that runs it.
+    """
+    return Drawn(index, direction, _used(list(_ops(graph, "", index, direction, set()))))
+
+
+def _ops(graph: Any, subgraph: str, index: int, direction: Direction, seen: set[str]) -> Iterator[InductorOp]:
     nodes = [(one, node.get_name()) for node in graph.scheduler.nodes for one in node.get_nodes()]
-    ops = [_op(one, group, index, direction, graph.removed_buffers) for one, group in nodes]
-    return Drawn(index, direction, _used(ops))
+    for node, group in nodes:
+        runs = private.subgraphs(node)
+        op = _op(node, group, index, direction, graph.removed_buffers)
+        yield replace(op, subgraph=subgraph, runs=tuple(one.name for one in runs))
+        for one in runs:
+            if one.name not in seen and one.scheduler is not None:
+                seen.add(one.name)
+                with private.get("virtualized").set_graph_handler(one):
+                    inside = list(_ops(one, one.name, index, direction, seen))
+                yield from inside
 
 
 def _used(ops: Sequence[InductorOp]) -> list[InductorOp]:
-    """Those that no node is behind, such as one that lays out a weight anew, have the lines of what reads them."""
+    """Those behind which no node has a line have the lines of what reads them, as one that lays out a weight anew, or
+    of the call that runs them, as a loop's counter does.
+    """
     found = list(ops)
     for i in reversed(range(len(found))):
         if not found[i].places:
             users = (one for one in found[i + 1 :] if one.places and found[i].writes.keys() & one.reads.keys())
             found[i] = replace(found[i], places=next((one.places for one in users), ()))
+    callers: dict[str, tuple[Location, ...]] = {}
+    for i, op in enumerate(found):
+        found[i] = op if op.places else replace(op, places=callers.get(op.subgraph, ()))
+        callers |= {name: found[i].places[-1:] for name in op.runs if name not in callers}
     return found
 
 
 def _op(node: Any, group: str, graph: int, direction: Direction, removed: Collection[str]) -> InductorOp:
     kind, called = _kind(node)
     origins = sorted(printing.origins_of(node), key=private_torch.position)
-    places = dict.fromkeys(place for one in origins if (place := printing.node_place(one)))
+    found = [place for one in origins if (place := printing.node_place(one))]
+    places = reversed(dict.fromkeys(reversed(found)))  # each once, and last the line of what is computed last
     return InductorOp(
         node.get_name(),
         called,
@@ -92,11 +113,14 @@ def _kind(node: Any) -> tuple[Kind, str]:
 
 
 def _sizes(deps: Iterable[Any]) -> dict[str, int]:
+    """Bytes by buffer; without the dependencies that only order, which Inductor counts as a byte."""
     found: dict[str, int] = {}
     for dep in deps:
+        if isinstance(dep, private.get("ordering")):
+            continue
         try:
-            size = int(dep.numbytes_hint())
-        except Exception:  # a size that is no number, or a dependency that only orders
+            size = -1 if dep.has_unbacked_symbols() else int(dep.numbytes_hint())
+        except Exception:
             size = -1
         found[dep.name] = max(size, found.get(dep.name, -1))
     return dict(sorted(found.items()))

@@ -49,7 +49,7 @@ class Scheduling:
                     if first:
                         self._round = 0
                     answer = original(*args, **kwargs)
-                    self._recorder.add(name, "loops", printing.schedule(args[0]), "text")
+                    self._add(name, args[0])
                     self._recorder.say(then)
                     return answer
 
@@ -61,7 +61,7 @@ class Scheduling:
             def run(scheduler: Any, nodes: Any, *args: Any, **kwargs: Any) -> Any:
                 self._round += 1
                 answer = original(scheduler, nodes, *args, **kwargs)
-                self._recorder.add(f"fusion round {self._round}", "loops", printing.schedule(answer), "text")
+                self._add(f"fusion round {self._round}", answer)
                 return answer
 
             return run
@@ -77,7 +77,7 @@ class Scheduling:
             def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
                 def run(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
                     answer = original(scheduler, *args, **kwargs)
-                    self._recorder.add(name, "loops", printing.schedule(scheduler.nodes), "text")
+                    self._add(name, scheduler.nodes)
                     return answer
 
                 return run
@@ -87,7 +87,7 @@ class Scheduling:
         def reordered(original: Callable[..., Any]) -> Callable[..., Any]:
             def run(*args: Any, **kwargs: Any) -> Any:
                 answer = original(*args, **kwargs)
-                self._recorder.add("reorder_for_peak_memory", "loops", printing.schedule(answer), "text")
+                self._add("reorder_for_peak_memory", answer)
                 return answer
 
             return run
@@ -102,6 +102,10 @@ class Scheduling:
         private.wrap("combo_kernels", changes("create_combo_kernel_nodes"))
         private.wrap("reorder_for_peak_memory", reordered)
         private.wrap("log_ir_post_fusion", shows("schedule", "code"))
+
+    def _add(self, name: str, nodes: Any) -> None:
+        """Keep the nodes of the scheduler that is at work as the loop IR after a pass."""
+        self._recorder.add(name, "loops", printing.schedule(nodes), "text", subgraph=private.subgraph())
 
     def _watch_refusals(self) -> None:
         why = private.get("why_no_fuse")

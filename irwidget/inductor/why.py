@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import Literal
 
 from irwidget.errors import UsageError, near
-from irwidget.inductor.data import CapturedCompilation, Direction, FusionRejection, InductorOp, Rewrite
+from irwidget.inductor.data import CapturedCompilation, Direction, FusionRejection, InductorOp, MemoryEstimate, Rewrite
 from irwidget.toolchain.locations import is_user_file
 from irwidget.trace import Location
 
@@ -37,9 +37,6 @@ _CURES: tuple[tuple[str, str], ...] = (
 )
 """How the scheduler's reasons begin, and what would have to change."""
 
-
-_OF_GRAPHS = ("Conditional", "WhileLoop", "InvokeSubgraph")
-"""What the operations are called that run graphs: branches, a loop, a region."""
 _TAKEN = "MultiOutput"
 
 
@@ -75,6 +72,8 @@ class KernelLaunch:
     writes: int
     graph: int
     direction: Direction
+    subgraph: str = ""
+    """The branch, loop's body or region that it is in."""
 
 
 def _lines(ops: Sequence[InductorOp]) -> set[tuple[str, int]]:
@@ -99,12 +98,13 @@ class Compilation:
         return self._alone(one) if second is None else self._pair(one, self.find(second))
 
     def find(self, what: str | int | Location) -> tuple[InductorOp, ...]:
-        """The operations that a kernel's name, an operation's, a line number or a piece of a line means.
+        """The operations that a name means (of a kernel, an operation, a branch, loop or region), a line number or a
+        piece of a line.
 
         Raises UsageError, with what there is, for what means none.
         """
         ops = self.captured.ops
-        found = [op for op in ops if what in (op.kernel, op.name)]
+        found = [op for op in ops if what in (op.kernel, op.name)] or [op for op in ops if what and what == op.subgraph]
         if not found and isinstance(what, Location):
             found = [op for op in ops if _key(what) in map(_key, op.places)]
         if not found and (isinstance(what, int) or (isinstance(what, str) and what.isdigit())):
@@ -144,6 +144,11 @@ class Compilation:
                 group.append(op)
         return tuple(_launch(ops) for _, ops in groups)
 
+    def inside(self, memory: MemoryEstimate) -> tuple[str, ...]:
+        """The branches, loops and regions of a graph, whose own memory an estimate of it leaves out."""
+        ops = (op for op in self.captured.ops if (op.graph, op.direction) == (memory.graph, memory.direction))
+        return tuple(dict.fromkeys(name for op in ops for name in op.runs))
+
     # Answers
 
     def between(self, first: Sequence[InductorOp], second: Sequence[InductorOp]) -> Why:
@@ -171,7 +176,7 @@ class Compilation:
         if together:
             kernel = together[0][0].kernel
             return Why("fused", first, second, (), (), f"fused: both are in {kernel}")
-        if apart := self._in_other_graphs(first, second):
+        if apart := self._in_other_graphs(first, second) or _in_other_subgraphs(first, second):
             return apart
         called = [op for op in (*first, *second) if op.kind in ("extern", "fallback")]
         refusals = self._refusals(first, second)
@@ -207,12 +212,14 @@ class Compilation:
 
     def rewrites(self, ops: Sequence[InductorOp]) -> tuple[Rewrite, ...]:
         """The patterns that rewrote the nodes of some operations."""
-        names = {(op.graph, name) for op in ops for name in op.origins}
+        names = {(op.graph, op.subgraph, name) for op in ops for name in op.origins}
         lines = {(op.graph, _key(place)) for op in ops for place in op.places}
+        inside = {op.subgraph for op in ops}
+        known = [one for one in self.captured.rewrites if one.phase != "post_grad" or one.subgraph in inside]
         return tuple(
             one
-            for one in self.captured.rewrites
-            if any((one.graph, name) in names for name in one.names)
+            for one in known
+            if any((one.graph, one.subgraph, name) in names for name in one.names)
             or (one.place is not None and (one.graph, _key(one.place)) in lines)
         )
 
@@ -232,6 +239,17 @@ class Compilation:
         text = self.captured.sources.get(place.file)
         lines = text.splitlines() if text else []
         return lines[place.line - 1] if 0 < place.line <= len(lines) else linecache.getline(place.file, place.line)
+
+
+def _in_other_subgraphs(first: tuple[InductorOp, ...], second: tuple[InductorOp, ...]) -> Why | None:
+    """The answer for operations of which one is in a branch, a loop or a region that the other is not in."""
+    if {op.subgraph for op in first} & {op.subgraph for op in second}:
+        return None
+    insides = (sorted({op.subgraph for op in ops if op.subgraph}) for ops in (first, second))
+    one, other = (f"in {' and '.join(names)}" if names else "outside" for names in insides)
+    reason = f"one is {one}, the other {other}: each of these graphs is scheduled by itself"
+    cure = "compute both in the same branch, loop or region, or both outside"
+    return Why("not fused", first, second, (reason,), (cure,), f"not fused: {reason}\n    to change it: {cure}")
 
 
 def _not_compared(first: tuple[InductorOp, ...], second: tuple[InductorOp, ...]) -> Why:
@@ -257,8 +275,8 @@ def cure_of(reason: str) -> str:
 
 
 def _reason_of_call(op: InductorOp) -> str:
-    if op.kernel in _OF_GRAPHS:
-        return "graphs in a graph, which are compiled by themselves"
+    if op.runs:
+        return f"it runs {', '.join(op.runs)}, compiled by {'itself' if len(op.runs) == 1 else 'themselves'}"
     if op.kernel == _TAKEN:
         return "it takes one result of the call before it, and computes nothing"
     return "Inductor has no loops for it" if op.kind == "fallback" else "a library does it"
@@ -266,7 +284,7 @@ def _reason_of_call(op: InductorOp) -> str:
 
 def _cure_of_call(op: InductorOp) -> str:
     target = op.targets[-1] if op.targets else ""
-    if op.kernel in _OF_GRAPHS:
+    if op.runs:
         return "compute outside of it what is to be one kernel with what is outside"
     if re.search(r"aten\.scatter_reduce_?\.two", op.kernel):
         return "reduce floats by 'sum', on the CPU with cpp.fallback_scatter_reduce_sum=False: of these there are loops"
@@ -282,9 +300,8 @@ def _launch(ops: Sequence[InductorOp]) -> KernelLaunch:
     reads = {name: size for op in ops for name, size in op.reads.items() if name not in made}
     writes = {name: size for op in ops for name, size in op.writes.items() if name not in op.inside}
     first = ops[0]
-    return KernelLaunch(
-        first.kernel, first.kind, tuple(ops), _total(reads), _total(writes), first.graph, first.direction
-    )
+    inside = first.graph, first.direction, first.subgraph
+    return KernelLaunch(first.kernel, first.kind, tuple(ops), _total(reads), _total(writes), *inside)
 
 
 def _total(sizes: dict[str, int]) -> int:

@@ -123,7 +123,8 @@ def _rows(drawn: Drawn) -> list[tuple[str, ...]]:
     for number, one in enumerate(drawn["launches"]):
         lines = sorted({op["line"] for op in one["ops"] if op["line"]})
         targets = dict.fromkeys(target for op in one["ops"] for target in op["targets"])
-        part = f" [{one['direction']}]" if one["direction"] else ""
+        inside = ", ".join(part for part in (one["direction"], one["subgraph"]) if part)
+        part = f" [{inside}]" if inside else ""
         rows.append((
             str(number), one["kernel"] + part, loops(one), size(one["reads"]), size(one["writes"]),
             ", ".join(targets), ", ".join(map(str, lines)),

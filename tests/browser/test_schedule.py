@@ -8,15 +8,16 @@ def launch(kernel, kind, **more):
     op = {"name": "op0", "targets": ["aten.mm.default"], "origins": ["mm"], "loops": [], "reduced": [], "line": 3,
           "file": "m.py", "module": ""}  # fmt: skip
     return {
-        "kernel": kernel, "kind": kind, "graph": 0, "direction": "", "reads": 2048, "writes": 1024, "loops": ["16"],
-        "reduced": ["4"], "buffers": [{"name": "buf0", "bytes": 1024, "way": "writes"}], "ops": [op],
+        "kernel": kernel, "kind": kind, "graph": 0, "direction": "", "subgraph": "", "reads": 2048, "writes": 1024,
+        "loops": ["16"], "reduced": ["4"], "buffers": [{"name": "buf0", "bytes": 1024, "way": "writes"}], "ops": [op],
         "text": "tmp0 = 1", "lines": [3], "said": f"op0 is in {kernel}", **more,
     }  # fmt: skip
 
 
 DRAWN = {
     "version": 1, "name": "f", "device": "sm_90",
-    "launches": [launch("extern_kernels.mm", "extern"), launch("triton_poi_0", "loops", text="tmp0 = <b>two</b>")],
+    "launches": [launch("extern_kernels.mm", "extern"),
+                 launch("triton_poi_0", "loops", text="tmp0 = <b>two</b>", subgraph="true_graph_0")],
     "flows": [{"maker": 0, "reader": 1, "buffer": "buf0", "bytes": 1024}],
     "pairs": [{"first": 0, "second": 1, "answer": "not fused", "text": "not fused: a library does it"}],
     "memory": [{"graph": 0, "direction": "", "peak": 2048, "unfused": 4096, "moments": [1024, 2048], "alive": []}],
@@ -30,6 +31,7 @@ def test_two_clicks_say_why_two_kernels_are_not_one(tab, tmp_path):
     shown = tab.locator(".irw-c[data-ready]")
     shown.wait_for(timeout=90_000)
     boxes = shown.locator(".irw-c-box")
+    assert shown.locator(".irw-c-cut").all_inner_texts() == ["graph 0, true_graph_0"]
     assert "16, over 4" in boxes.nth(1).inner_text()
     boxes.nth(1).click()
     assert "tmp0 = <b>two</b>" in shown.locator(".irw-c-code").inner_text()

@@ -140,6 +140,13 @@ def test_all_of_the_report_with_its_lines():
     assert "\n".join(lines) == REPORT
 
 
+def test_a_pattern_of_a_branch_is_not_said_of_another_on_the_same_line():
+    ops = [op(f"{branch}_op0", "", places=(at(2),), subgraph=branch) for branch in ("true", "false")]
+    one = Rewrite("fold", "post_grad", ("a",), ("b",), (), at(2), 0, "", "true")
+    asked = Compilation(CapturedCompilation((), (), tuple(ops), rewrites=(one,)))
+    assert [asked.rewrites([each]) for each in ops] == [(one,), ()]
+
+
 @pytest.mark.parametrize(("other", "same"), [
     (op("op9", "", group="op0_op1"), True),
     (op("op9", "", "template", group="op0_op1"), True),

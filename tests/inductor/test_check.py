@@ -8,10 +8,11 @@ import torch
 from torch.nn.attention.flex_attention import flex_attention
 
 import irwidget
+from irwidget import private_torch
 from irwidget.errors import UsageError
 from irwidget.frontends import modes
 from irwidget.frontends.cell import Call
-from irwidget.inductor import executing
+from irwidget.inductor import executing, reference
 from irwidget.inductor.cells import Compiled
 from irwidget.inductor.data import InductorStage, InductorText
 from irwidget.inductor.executing import Graph
@@ -169,6 +170,44 @@ def test_regions_are_checked_with_their_gradients():
     assert "invoke_subgraph" in low.dumps[low.check.index].text
     states = low.check.by_dump
     assert {states.get(i, "of a region") for i in range(2, low.check.index)} == {"equal", "of a region"}
+
+
+def overwritten(x, y):
+    return x.mul_(2), y + 1
+
+
+@pytest.mark.parametrize("inputs", [lambda base: (base[:6], base[3:]), lambda base: (base.view(2, 5).t()[1:], base)])
+def test_inputs_that_share_memory_share_it_when_they_are_checked(inputs):
+    wrong = swapping({aten.add.Tensor: aten.sub.Tensor})
+    given = inputs(torch.randn(10))
+    assert irwidget.lower(overwritten, *given, to="inductor_fx", check="each").check.state == "equal"
+    patches = {"post_grad_custom_pre_pass": wrong}
+    low = irwidget.lower(overwritten, *given, to="inductor_fx", check="each", patches=patches)
+    assert (low.check.state, low.check.dump) == ("differs", "post_grad_custom_pre_pass")
+
+
+def test_copies_of_views_of_a_tensor_are_views_of_its_copy():
+    base = torch.arange(10.0)
+    one, other = reference.own([base[:6], base[3:]])
+    of = private_torch.viewed(one)
+    assert (of is private_torch.viewed(other), of is base, of.tolist()) == (True, False, base.tolist())
+    assert (one.tolist(), other.tolist()) == (base[:6].tolist(), base[3:].tolist())
+
+
+def grown(x):
+    def body(count, kept):
+        return count + 1, {"y": (kept["y"][0] * 2, kept["y"][1] + 1)}
+
+    _, kept = torch._higher_order_ops.while_loop(
+        lambda count, _: count < 3, body, (torch.tensor(0), {"y": (x, x.sum())})
+    )
+    return kept["y"][0]
+
+
+def test_a_loop_over_structures_of_tensors_is_checked():
+    """Eager PyTorch compiles such a call itself, also while what the user compiles runs as it is written."""
+    low = irwidget.lower(grown, X, to="dynamo_fx", check=True)
+    assert (low.check.state, low.check.reason) == ("equal", "")
 
 
 BIAS = torch.tensor([0.5, 2.0])

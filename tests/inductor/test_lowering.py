@@ -412,3 +412,18 @@ def test_a_recurrent_layer_for_a_gpu_has_nothing_of_the_cpus(recurrent):
     assert not any("mkldnn" in dump.text for dump in low.dumps)
     assert low.results["compilation"].captured.kernels
     assert any("cuDNN's kernels are never taken" in one.message for one in low.diagnostics)
+
+
+@torch.library.triton_op("irwidget_tests::doubled", mutates_args={})
+def doubled_by_operator(x: torch.Tensor) -> torch.Tensor:
+    y = torch.empty_like(x)
+    torch.library.wrap_triton(programs.twice)[(1,)](x, y, x.numel(), BLOCK=64)
+    return y
+
+
+def test_an_operator_that_launches_a_kernel_of_the_users_is_lowered():
+    low = irwidget.lower(
+        lambda x: doubled_by_operator(x.sin()) + 1, torch.randn(64), to="inductor_triton", arch="sm_90"
+    )
+    assert [kernel.name for kernel in low.results["compilation"].captured.kernels if kernel.name == "twice_0"]
+    assert "twice is not launched" in "".join(one.message for one in low.trace.diagnostics)

@@ -38,20 +38,125 @@ def test_a_call_is_not_fused_and_says_what_would_change_it(low):
     assert low.why("x @ w").answer == "called"
 
 
+def agreed(x, w):
+    y = torch.relu(x)
+    return (y @ w).half().float().cos().sum(0)
+
+
+def denied(x, w):
+    y = w.cos().sum(1)
+    return x.sum(0) - y
+
+
 def chosen(x, w):
-    return torch.cond(x.sum() > 0, lambda x, w: (x * w).sin(), lambda x, w: x - w, (x, w))
+    y = x.double().float().sin()
+    z = torch.cond(x.sum() > 0, agreed, denied, (y, w))
+    return torch.relu(z), (torch.relu(w) @ x).tan()
 
 
-def test_a_call_that_is_none_of_a_library_says_what_it_is():
-    low = irwidget.lower(chosen, X, W, to="inductor_loop_ir", arch="sm_90")
-    runs, takes = (op for op in low.results["compilation"].captured.ops if op.kind == "extern")
-    assert str(low.why(runs.name)).endswith(
-        " calls Conditional: graphs in a graph, which are compiled by themselves; "
-        "to change it: compute outside of it what is to be one kernel with what is outside"
+@pytest.fixture(scope="module")
+def branched():
+    return irwidget.lower(chosen, X, W, to="inductor_loop_ir", arch="sm_90")
+
+
+def test_a_call_that_is_none_of_a_library_says_what_it_is(branched):
+    assert str(branched.why("op3")).split("\n")[0] == (
+        f"op3 (line {programs.line(chosen, 'torch.cond')}) calls Conditional: it runs true_graph_0, false_graph_0, "
+        "compiled by themselves; to change it: compute outside of it what is to be one kernel with what is outside"
     )
     assert "calls MultiOutput: it takes one result of the call before it, and computes nothing; " in str(
-        low.why(takes.name)
+        branched.why("op4")
     )
+
+
+def test_what_is_in_branches_follows_their_call_with_its_own_lines_and_bytes(branched):
+    ops = branched.results["compilation"].captured.ops
+    kernels = {op.kernel: None for op in ops if op.kind == "loops"}
+    first, repeated, summed, denial, last, tangent = kernels
+    inside = [(op.name, op.kernel, op.places[-1].line, sum(op.reads.values())) for op in ops if op.subgraph]
+    mm, cosines, difference = (programs.line(agreed, "y @ w"), programs.line(agreed, "cos"), programs.line(denied, "-"))
+    assert inside == [
+        ("true_graph_0_op0", repeated, programs.line(agreed, "relu"), 64 * 64 * 4),
+        ("true_graph_0_op1", "extern_kernels.mm", mm, 2 * 64 * 64 * 4),
+        ("true_graph_0_op2", summed, cosines, 64 * 64 * 4),
+        ("false_graph_0_op0", denial, difference, 64 * 64 * 4),
+        ("false_graph_0_op1", denial, programs.line(denied, "cos"), 64 * 64 * 4),
+        ("false_graph_0_op2", denial, difference, 2 * 64 * 4),
+    ]
+    launches = branched.results["compilation"].schedule()
+    assert [(one.kernel, one.subgraph) for one in launches] == [
+        (first, ""), ("Conditional", ""), (repeated, "true_graph_0"), ("extern_kernels.mm", "true_graph_0"),
+        (summed, "true_graph_0"), (denial, "false_graph_0"), ("MultiOutput", ""), (last, ""),
+        (repeated, ""), ("extern_kernels.mm", ""), (tangent, ""),
+    ]  # fmt: skip
+    (report,) = [dump.text for dump in branched.dumps if dump.name == "why"]
+    assert f"  2 [true_graph_0] {repeated}: loops, reads 16384 bytes, writes 16384 bytes\n" in report
+    assert "  without the memory inside of true_graph_0, false_graph_0\n" in report
+
+
+def test_why_what_is_in_a_branch_is_no_kernel_with_what_is_outside(branched):
+    answer = branched.why("true_graph_0_op0", "op6")
+    assert (answer.answer, answer.reasons) == (
+        "not fused", ("one is in true_graph_0, the other outside: each of these graphs is scheduled by itself",),
+    )  # fmt: skip
+    assert branched.why("true_graph_0", "false_graph_0").reasons[0].startswith("one is in true_graph_0, the other in f")
+    assert branched.why("false_graph_0_op0", "false_graph_0_op2").answer == "fused"
+    assert branched.why("true_graph_0_op0", "true_graph_0_op2").answer == "not compared"
+
+
+def test_a_pattern_is_not_said_of_a_node_with_that_name_in_another_graph(branched):
+    inside, outside = (str(branched.why(one)) for one in ("true_graph_0_op2", "op2"))
+    assert ("f16[64, 64]" in inside, "f64[64, 64]" in inside) == (True, False)
+    assert ("f16[64, 64]" in outside, "f64[64, 64]" in outside) == (False, True)
+    assert "made of" not in str(branched.why("false_graph_0"))
+
+
+def test_loops_of_branches_are_dumps_of_their_own(branched):
+    scopes = [str(dump.scope) for dump in branched.dumps if dump.name == "schedule"]
+    assert scopes == ["module", "true_graph_0", "false_graph_0"]
+    last = branched.dumps[-1]
+    titles = [line for line in last.text.split("\n") if line.startswith("//")]
+    assert titles == ["// graph 0", "// graph 0, true_graph_0", "// graph 0, false_graph_0"]
+    lines = zip(last.text.split("\n"), last.locations, strict=False)
+    bodies = {line.split("(")[0].strip(): place.line for line, place in lines if "_loop_body" in line and place}
+    assert bodies["class false_graph_0_op1_loop_body:"] == programs.line(denied, "cos")
+    assert bodies["class true_graph_0_op0_loop_body:"] == programs.line(agreed, "relu")
+
+
+def test_the_view_has_the_text_and_the_graph_of_what_is_in_branches(branched):
+    from irwidget.views import schedule
+
+    (drawn,) = schedule._drawn([branched])
+    conditional, _, mm = drawn["launches"][1:4]
+    assert [line.split(" = ")[1] for line in conditional["text"].split("\n")] == [
+        "true_graph_0(true_graph_0_args)", "false_graph_0(false_graph_0_args)",
+    ]  # fmt: skip
+    assert (mm["subgraph"], mm["lines"]) == ("true_graph_0", [programs.line(agreed, "y @ w")])
+    assert "extern_kernels.mm [true_graph_0]" in schedule.text(drawn)
+
+
+def test_the_counter_of_a_loop_has_the_line_of_the_loop():
+    def summed(x):
+        return torch._higher_order_ops.scan(lambda carry, row: (carry + row, carry.sin()), x[0], x)
+
+    low = irwidget.lower(summed, X, to="inductor_loop_ir", fullgraph=True)
+    inside = [op for op in low.results["compilation"].captured.ops if op.subgraph]
+    assert [op.subgraph for op in inside if "aten.lt.Scalar" in op.targets] == ["while_loop_cond_graph_0_0"]
+    assert {op.places[-1].line for op in inside} == {programs.line(summed, "scan")}
+
+
+def test_bytes_that_are_not_known_or_not_read_are_not_said():
+    def found(x, w):
+        y = x * w
+        x.add_(1)
+        return y @ y, x.nonzero() * 2
+
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        low = irwidget.lower(found, X.clone(), W, to="inductor_loop_ir")
+    ops = low.results["compilation"].captured.ops
+    sizes = [(*op.reads.values(), *op.writes.values()) for op in ops if op.kind == "loops"]
+    whole = 64 * 64 * 4
+    assert sizes == [(whole,) * 3, (whole,) * 2, (whole,) * 3, (0, -1, -1)]
 
 
 INDEX = torch.tensor([[0] * 64, [2] * 64])

@@ -27,12 +27,16 @@ class ScheduleBuffer(TypedDict):
 
 
 class ScheduleLaunch(TypedDict):
-    """A kernel in the order of execution; `lines` has the user's line for each line of its text, 0 for none."""
+    """A kernel in the order of execution; `lines` has the user's line for each line of its text, 0 for none.
+
+    `subgraph` is the branch, loop's body or region that it is in.
+    """
 
     kernel: str
     kind: str
     graph: int
     direction: str
+    subgraph: str
     reads: int
     writes: int
     loops: list[str]

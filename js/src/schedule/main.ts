@@ -122,10 +122,10 @@ class ScheduleView implements View {
     this.boxes = launches.map((launch, number) => this.box(launch, number, most));
     const parts: HTMLElement[] = [];
     for (const [number, box] of this.boxes.entries()) {
-      const { graph, direction } = launches[number]!;
       const before = launches[number - 1];
-      if (number > 0 && before && (before.graph !== graph || before.direction !== direction))
-        parts.push(h("div", { class: "irw-c-cut", role: "presentation" }, title(graph, direction)));
+      const here = title(launches[number]!);
+      if (before && title(before) !== here)
+        parts.push(h("div", { class: "irw-c-cut", role: "presentation" }, here));
       parts.push(box);
     }
     this.list.replaceChildren(...parts);
@@ -266,8 +266,9 @@ function loops({ loops, reduced }: { loops: readonly string[]; reduced: readonly
   return reduced.length > 0 ? `${kept || "1"}, over ${reduced.join(" × ")}` : kept;
 }
 
-function title(graph: number, direction: string): string {
-  return `graph ${graph}${direction ? `, ${direction}` : ""}`;
+/** The graph that a kernel is of, and the branch, loop or region in it. */
+function title({ graph, direction, subgraph }: ScheduleLaunch): string {
+  return [`graph ${graph}`, direction, subgraph].filter(Boolean).join(", ");
 }
 
 function size(bytes: number): string {

@@ -19,12 +19,13 @@ export interface ScheduleBuffer {
   readonly way: string;
 }
 
-/** A kernel in the order of execution; `lines` has the user's line for each line of its text, 0 for none. */
+/** A kernel in the order of execution; `lines` has the user's line for each line of its text, 0 for none. `subgraph` is the branch, loop's body or region that it is in. */
 export interface ScheduleLaunch {
   readonly kernel: string;
   readonly kind: string;
   readonly graph: number;
   readonly direction: string;
+  readonly subgraph: string;
   readonly reads: number;
   readonly writes: number;
   readonly loops: readonly string[];
