@@ -53,7 +53,7 @@ TOKENS = [
     b"{-#",
     b"#map = ",
     b"; IR before pass x\n",
-    b"After Running Pass: transform.PassInfo(name=\"x\")\n",
+    b'After Running Pass: transform.PassInfo(name="x")\n',
     b"Lowering after x: (unchanged)\n",
     b"\t",
 ]
