@@ -124,8 +124,7 @@ class ScheduleView implements View {
     for (const [number, box] of this.boxes.entries()) {
       const before = launches[number - 1];
       const here = title(launches[number]!);
-      if (before && title(before) !== here)
-        parts.push(h("div", { class: "irw-c-cut", role: "presentation" }, here));
+      if (before && title(before) !== here) parts.push(h("div", { class: "irw-c-cut", role: "presentation" }, here));
       parts.push(box);
     }
     this.list.replaceChildren(...parts);
