@@ -313,6 +313,12 @@ def returns_view(target: Any) -> bool:
     return len(returns) == 1 and returns[0].alias_info is not None
 
 
+def defaults(operator: Any, given: int) -> dict[str, Any]:
+    """What an operator takes by default, by name, of the arguments behind the first `given`."""
+    left = operator._schema.arguments[given:]
+    return {one.name: one.default_value for one in left if one.has_default_value()}
+
+
 def has_schema(target: Any) -> bool:
     """Whether what an FX node calls is an operator, and no function."""
     return hasattr(target, "_schema")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from irwidget.private_torch import ASSERT_SIZE_STRIDE
+from irwidget.private_torch import ASSERT_SIZE_STRIDE, defaults
 from irwidget.spyre.bundling import HostCall
 from irwidget.spyre.hardware import SEMANTICS, STICK_BYTES
 from irwidget.spyre.ir import Buffer, BufferView, External, Graph, HostFunction
@@ -235,8 +235,7 @@ def _arguments(call: External, graph: Graph) -> str:
     parts = [_argument(a, graph) for a in given]
     kwargs = dict(call.kwargs)
     if str(call.target).startswith("irwidget_spyre"):  # Inductor names what a custom operator has by default
-        left = call.target._schema.arguments[len(given) :]
-        kwargs = {**{a.name: a.default_value for a in left if a.has_default_value()}, **kwargs}
+        kwargs = {**defaults(call.target, len(given)), **kwargs}
     parts += [f"{k}={_argument(v, graph)}" for k, v in kwargs.items()]
     return ", ".join(parts)
 
