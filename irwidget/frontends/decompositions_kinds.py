@@ -112,3 +112,8 @@ def narrowed(found: Any, kind: torch.dtype) -> Any:
     if found.dtype != torch.int32:
         return found
     return found != 0 if kind == torch.bool else found.to(kind)
+
+
+def is_one(size: Any) -> bool:
+    """Whether a size is known to be 1: one that is a symbol is not asked."""
+    return isinstance(size, int) and size == 1

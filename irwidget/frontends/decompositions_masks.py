@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from irwidget.frontends.decompositions_bytes import value_of
+from irwidget.frontends.decompositions_kinds import is_one
 
 aten: Any = torch.ops.aten
 
@@ -21,7 +22,7 @@ def takes(x: Any, indices: Any, values: Any, *_: Any, **__: Any) -> bool:
     Or each its own, of which the number depends on the mask: as many as were read by it.
     """
     length = _length(x, indices, values) if reads(x, indices) else 0
-    return not isinstance(length, int) or _is_one(length)
+    return not isinstance(length, int) or is_one(length)
 
 
 def pairs(x: Any, indices: Any, values: Any, accumulate: bool = False, **_: Any) -> bool:
@@ -34,7 +35,7 @@ def pairs(x: Any, indices: Any, values: Any, accumulate: bool = False, **_: Any)
         return False
     if not all(value_of(one).dim() == 1 if _is_truth(one) else value_of(one).dim() <= 1 for one in given):
         return False
-    single = all(_is_truth(one) or _is_one(value_of(one).numel()) for one in given)
+    single = all(_is_truth(one) or is_one(value_of(one).numel()) for one in given)
     behind = value_of(x).dim() - max(dim for dim, one in enumerate(indices) if one is not None) - 1
     return single or (not accumulate and value_of(values).dim() <= behind)
 
@@ -70,10 +71,6 @@ def _of_pairs(x: Any, indices: Any) -> Any:
             mine = place == torch.arange(extent, device=x.device)
         made = mine.reshape([count, *(extent if at == dim else 1 for at in range(len(indices)))]) & made
     return made.to(torch.int64).sum(0) > 0
-
-
-def _is_one(length: Any) -> bool:
-    return isinstance(length, int) and length == 1
 
 
 def puts(x: Any, indices: Any, values: Any, *_: Any, **__: Any) -> bool:
@@ -167,7 +164,7 @@ def _put(x: Any, indices: Any, values: Any, accumulate: bool) -> Any:
     rest = _behind(x, indices, mask)
     if values.dim() > rest:
         dim, shape = values.dim() - rest - 1, values.shape
-        if _is_one(shape[dim]):
+        if is_one(shape[dim]):
             values = values[(*[slice(None)] * dim, *[None] * (mask.dim() - 1))]
         else:
             number = (mask.reshape(-1).to(torch.int64).cumsum(0) - 1).clamp(min=0)

@@ -17,6 +17,7 @@ from irwidget.frontends import (
     decompositions_floats,
     decompositions_folded,
     decompositions_integers,
+    decompositions_limits,
     decompositions_masks,
     decompositions_pools,
     decompositions_scatter,
@@ -26,7 +27,7 @@ from irwidget.frontends import (
     decompositions_unsigned,
 )
 from irwidget.frontends.decompositions_bytes import either, held, value_of, wide
-from irwidget.frontends.decompositions_kinds import How, as_row, clamped, is_byte, is_single, is_truth
+from irwidget.frontends.decompositions_kinds import How, as_row, is_byte, is_single, is_truth
 
 aten: Any = torch.ops.aten
 
@@ -429,28 +430,6 @@ def _both(*tables: Mapping[Any, How]) -> dict[Any, How]:
     return found
 
 
-def _is_wider(x: Any, *limits: Any) -> bool:
-    """Whether a limit has dimensions that what is limited has not, which stops torch-mlir's pass to StableHLO."""
-    shape = value_of(x).shape
-    others = [value_of(limit).shape for limit in limits if limit is not None]
-    return any(len(other) > len(shape) for other in others) or any(
-        _is_one(mine) and not _is_one(its)
-        for other in others
-        for mine, its in zip(reversed(shape), reversed(other), strict=False)
-    )
-
-
-def _is_one(size: Any) -> bool:
-    return isinstance(size, int) and size == 1  # one that is a symbol is not asked
-
-
-def _clamp_wider(x: Any, *limits: Any) -> Any:
-    if not _is_wider(x, *limits):
-        return NotImplemented
-    shape = torch.broadcast_shapes(*(one.shape for one in (x, *limits) if one is not None))
-    return clamped(x.expand(shape), *limits, *[None] * (2 - len(limits)))
-
-
 _ORDERS = {name: _orders_wrongly(*right) for name, right in _RIGHT.items()}
 _BEYOND: dict[Any, How] = {
     operator: (_is_beyond, _brought_within(operator))
@@ -497,8 +476,8 @@ _SIGNED = {
             aten.linalg_vector_norm.default: (_is_complex, _norm),
             aten.abs.default: (_any_of(is_byte, _is_complex), either(_abs, _size)),
             aten.clamp.Tensor: (
-                _is_wider,
-                either(_clamp_wider, decompositions_integers.TABLE[aten.clamp.Tensor]),
+                decompositions_limits.is_wider,
+                either(decompositions_limits.clamp, decompositions_integers.TABLE[aten.clamp.Tensor]),
             ),
         },
     ),

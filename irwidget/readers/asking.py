@@ -9,7 +9,7 @@ from functools import lru_cache
 
 _PATIENCE = 20
 """Seconds for a program that only says what it knows."""
-_PRINTS = re.compile(r"-+(?:mlir-)?print-(?:ir-|after|before|changed|all\b)")
+_PRINTS = re.compile(r"-+(?:mlir-)?print-(?:ir-|after|before|changed|all$)")
 _WITH_MODULES = ("mlir-print-ir-module-scope", "mlir-disable-threading", "mlir-print-debuginfo")
 _DRIVERS = {
     "clang": ("-mllvm", "-print-changed"),

@@ -91,8 +91,8 @@ class BannerReader(LogReader):
     `banner` matches a line, as bytes. Its named groups are what the line says: `name` (the pass; required), `options`,
     `function`, `kernel`, `seconds`, and `lowering`, which names what is compiled where a log has several. A group that
     has matched may also say what the text is: `before` (the pass runs on it), `last` (the compiler's last word, of no
-    pass), `unchanged` (there is none, as the pass changed nothing). `older` is another `name`. `end` matches what
-    stands behind a text: from there on it is remarks.
+    pass), `unchanged` (there is none, as the pass changed nothing). `end` matches what stands behind a text: from there
+    on it is remarks.
     """
 
     banner: re.Pattern[bytes]
@@ -126,7 +126,7 @@ class BannerReader(LogReader):
             yield Said(stop, end)
 
     def _printed(self, said: Mapping[str, str], begin: int, stop: int) -> PrintedDump:
-        when, name = self.when, said.get("name") or said.get("older", "")
+        when, name = self.when, said.get("name", "")
         if said.get("before"):
             when = "before"
         elif said.get("last"):

@@ -13,6 +13,7 @@ from irwidget.trace import Content, ContentCache, Dump, Trace
 _MOST = 1 << 27
 """Bytes of one text at most."""
 _FIRST = 1 << 10
+"""Letters in which a text of TVM says that it is one."""
 _NOT_IR = ("text", "json", "dot")
 
 

@@ -28,7 +28,7 @@ class TVMDumps(BannerReader):
     language = "python"
     banner = re.compile(
         rb"^(?:(?P<before>Before )|After )[Rr]unning [Pp]ass: "
-        rb"(?:transform\.PassInfo\(.*?\bname=\"(?P<name>[^\"]+)\"|.*?\bpass name: (?P<older>[^,\s]+))"
+        rb"(?:transform\.PassInfo\(.*?\bname=\"|.*?\bpass name: )(?P<name>[^\",\s]+)"
     )
     end = re.compile(rb"^(?![#@)\]}\s]|(?:class|def|from|import)\b)", re.M)
 
