@@ -19,6 +19,7 @@ from pathlib import Path
 import psutil
 import torch
 from hypothesis import HealthCheck, Phase, given, seed, settings
+from jupyter_core.utils import ensure_event_loop
 from torch import nn
 
 import irwidget
@@ -335,6 +336,7 @@ def leftovers(work: Callable[[], object]) -> str:
     """
     for _ in range(company.FIRST):
         next_is_right()
+    ensure_event_loop()  # jupyter_client makes one for whoever starts a kernel, and keeps it: three descriptors
     early = company.Held.now()
 
     def look() -> tuple[list[str], int, set[str]]:
