@@ -146,5 +146,9 @@ class BannerReader(LogReader):
         if end - begin > _LARGEST:
             return end
         data = log.read(begin, end)
-        ended = self.end.search(data) if self.end is not None else None
-        return begin + trimmed(data, ended.start() if ended is not None else len(data))
+        return begin + trimmed(data, self.ends(data))
+
+    def ends(self, data: bytes) -> int:
+        """Where in what stands below a banner the text ends."""
+        found = self.end.search(data) if self.end is not None else None
+        return len(data) if found is None else found.start()

@@ -12,8 +12,6 @@ from irwidget.trace import Content, ContentCache, Dump, Trace
 
 _MOST = 1 << 27
 """Bytes of one text at most."""
-_FIRST = 1 << 10
-"""Letters in which a text of TVM says that it is one."""
 _NOT_IR = ("text", "json", "dot")
 
 
@@ -21,7 +19,7 @@ def kind_of(text: str) -> str:
     """The language of a text, as dumps name it."""
     if text.startswith("HloModule "):
         return "hlo"
-    if tvmscript.is_script(text[:_FIRST].encode(errors="replace")):
+    if tvmscript.is_script(text[: tvmscript.FIRST].encode(errors="replace")):
         return "python"
     found = language.detect(text)
     return "mlir" if found == "triton" else found

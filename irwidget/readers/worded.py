@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from irwidget.readers import tvmscript
 from irwidget.readers.base import BannerReader
 from irwidget.readers.found import PrintedDump, Said
 from irwidget.readers.log import Log
@@ -24,13 +25,18 @@ class TVMDumps(BannerReader):
     """What TVM's instruments print: modules in TVMScript. A pass that runs others comes after them."""
 
     name = "tvm"
-    summary = "what TVM's PrintAfterAll and PrintBeforeAll print"
+    summary = "what TVM's PrintAfterAll, PrintBeforeAll and PassPrintingInstrument print"
     language = "python"
     banner = re.compile(
-        rb"^(?:(?P<before>Before )|After )[Rr]unning [Pp]ass: "
-        rb"(?:transform\.PassInfo\(.*?\bname=\"|.*?\bpass name: )(?P<name>[^\",\s]+)"
+        rb"^(?:(?=(?P<before>Before |Print IR before)))?"
+        rb"(?:(?:Before|After) [Rr]unning [Pp]ass: (?:transform\.PassInfo\(.*?\bname=\"|.*?\bpass name: )|"
+        rb"Print IR (?:before|after): )(?P<name>[^\",\s]+)"
     )
     end = re.compile(rb"^(?![#@)\]}\s]|(?:class|def|from|import)\b)", re.M)
+
+    def ends(self, data: bytes) -> int:
+        """Relay, which older releases print, may have any line."""
+        return super().ends(data) if tvmscript.is_script(data) else len(data)
 
 
 _BEGINS = "creating initial loop nests"

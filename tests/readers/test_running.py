@@ -59,6 +59,19 @@ def test_the_flags_are_those_that_the_tool_names(here):
     assert running.telling(running.parsed("opt -print-after-all")).added == ()
 
 
+@pytest.mark.parametrize(
+    ("flag", "told"),
+    [
+        ("--print-all", True),
+        ("-print-after-all", True),
+        ("--mlir-print-ir-before=cse", True),
+        ("--print-all-options", False),
+    ],
+)
+def test_a_program_that_is_told_to_print_is_not_told_again(flag, told):
+    assert asking.prints(["mine-opt", flag]) is told
+
+
 DRIVERS = {  # how each begins its help and its version, of releases 22, 22 and 1.95
     "OVERVIEW: clang LLVM compiler": ("Debian clang version 22.1.8", "-mllvm -print-changed"),
     "OVERVIEW: flang LLVM compiler": (

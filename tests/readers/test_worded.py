@@ -100,6 +100,24 @@ def test_older_releases_of_tvm_say_it_otherwise(banner):
     assert [name for name, _ in shown(low)] == [name for name, _ in PASSES]
 
 
+def test_tvm_prints_passes_by_name_too():
+    after = "".join(f"Print IR after: {name}\n{text}\n\n" for name, text in PASSES)
+    assert shown(irwidget.open(after)[0]) == PASSES
+    before = after.replace("Print IR after: ", "Print IR before: ")
+    assert [name for name, _ in shown(irwidget.open(before)[0])] == ["input", *(name for name, _ in PASSES[:-1])]
+
+
+def test_relay_of_older_releases_of_tvm_is_kept_whole():
+    texts = [
+        f"fn (%x: Tensor[(4), float32]) {{\n  add(%x, {i}f)\n}}\nfree_var %y: Tensor[(4), float32];\n" for i in (1, 2)
+    ]
+    banner = (
+        "After Running Pass: The meta data of the pass - pass name: FoldConstant, opt_level: 2, required passes: []\n\n"
+    )
+    (low,) = irwidget.open("".join(banner + text for text in texts))
+    assert [dump.text.lstrip() for dump in low.dumps] == texts
+
+
 def test_what_others_print_is_no_part_of_a_module_of_tvm():
     said = "[12:00:07] /src/tvm/x.cc:70: Warning: slow\n  more of it\n"
     place = AFTER.index("After", AFTER.index("LegalizeOps"))
