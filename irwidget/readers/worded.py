@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from irwidget.readers import tvmscript
-from irwidget.readers.base import BannerReader
+from irwidget.readers.base import BannerReader, ReaderInput
 from irwidget.readers.found import PrintedDump, Said
 from irwidget.readers.log import Log
+from irwidget.trace import Diagnostic, Trace
 
 
 class SPIRVOptDumps(BannerReader):
@@ -38,7 +39,20 @@ class TVMDumps(BannerReader):
         """Relay, which older releases print, may have any line."""
         return super().ends(data) if tvmscript.is_script(data) else len(data)
 
+    def read(self, given: ReaderInput) -> Sequence[Trace]:
+        """With a remark where only texts after passes are there: TVM takes modules apart between them, too."""
+        found = super().read(given)
+        return [
+            one if one.dumps[0].name == "input" else replace(one, diagnostics=(*one.diagnostics, _BETWEEN))
+            for one in found
+        ]
 
+
+_BETWEEN = Diagnostic(
+    "remark",
+    "The log has the IR after passes only: what was done between two of them (host and device code taken apart, say) "
+    "looks like the second's work. With PrintBeforeAll beside PrintAfterAll it is told apart",
+)
 _BEGINS = "creating initial loop nests"
 
 
