@@ -455,7 +455,9 @@ def test_a_crash_of_the_compiler_costs_no_dump_before_it():
     assert "SIGSEGV" in trace.failure.message
     names, count = [dump.name for dump in whole.dumps], len(trace.dumps)
     assert count >= names.index("optimize-module")  # the worker may be past it when the signal comes
-    assert trace.failure.pass_name == names[count]
+    under_way = trace.failure.pass_name  # none when the signal comes between two passes
+    assert under_way in (names[count], "")
+    assert trace.failure.message.startswith(f"triton: pass {under_way} crashed" if under_way else "triton crashed")
     assert [dump.text for dump in trace.dumps] == [dump.text for dump in whole.dumps[:count]]
 
 
