@@ -8,6 +8,7 @@ from irwidget.readers import (
     ir,
     irtrace,
     llvm_folder,
+    numba,
     numbered,
     printed,
     spyre,
@@ -33,5 +34,6 @@ READERS = (
     *numbered.READERS,
     *printed.READERS,
     *worded.READERS,
+    *numba.READERS,
     *ir.READERS,
 )
