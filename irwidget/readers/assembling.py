@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from irwidget.readers import ending
+from irwidget.readers import ending, repeating
 from irwidget.readers.composing import Composer
 from irwidget.readers.found import PrintedDump, Said
 from irwidget.readers.grouping import Groups, LoggedCompilation
@@ -29,7 +29,7 @@ def assembled(log: Log, found: Iterable[PrintedDump | Said], name: str, tool: st
     """The compilations of a log as traces; `tool` is what printed it, where that is known."""
     groups = Groups(log)
     groups.take(found)
-    compilations = [one for one in groups.all if one.pieces]
+    compilations = [part for one in groups.all if one.pieces for part in repeating.apart(log, one)]
     torn = [sum(piece.printed.cut and piece.printed.stop < log.size for piece in one.pieces) for one in compilations]
     made: list[Trace | None] = []
     for one, own in zip(compilations, torn, strict=True):

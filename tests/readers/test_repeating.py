@@ -1,0 +1,107 @@
+"""One pipeline that runs on several programs of one name, by mlir-opt itself: each is what its own log gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+import irwidget
+from tests.readers.test_printed import said
+
+FIRST = """
+func.func @main(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> {
+  %unused = arith.constant 1 : i32
+  %0 = arith.addf %a, %b : tensor<4xf32>
+  %1 = arith.addf %a, %b : tensor<4xf32>
+  %2 = arith.mulf %0, %1 : tensor<4xf32>
+  %3 = math.tanh %2 : tensor<4xf32>
+  return %3 : tensor<4xf32>
+}
+"""
+OTHERS = {
+    "sizes": FIRST.replace("4xf32", "8xf32"),
+    "arguments": FIRST.replace("%b: tensor<4xf32>)", "%b: tensor<4xf32>, %c: i32)"),
+    "operations": FIRST.replace("addf", "remf").replace("tanh", "cos"),
+}
+PASSES = "canonicalize,cse,sccp,control-flow-sink"
+PIPELINES = {
+    "module": f"builtin.module({PASSES})",
+    "functions": f"builtin.module(func.func({PASSES}))",
+    "both": "builtin.module(canonicalize,func.func(cse,sccp),canonicalize)",
+    "lowered": "builtin.module(canonicalize,cse,math-expand-ops{ops=tanh})",
+    "functions first": "builtin.module(func.func(canonicalize,cse),symbol-dce)",
+}
+ROUND = "canonicalize,func.func(cse,convert-elementwise-to-linalg)"
+FLAGS = {
+    "after": ("--mlir-print-ir-after-all",),
+    "module scope": ("--mlir-print-ir-after-all", "--mlir-print-ir-module-scope"),
+    "before": ("--mlir-print-ir-before-all",),
+    "both": ("--mlir-print-ir-before-all", "--mlir-print-ir-after-all", "--mlir-print-debuginfo"),
+}
+
+
+def printed(text: str, pipeline: str, flags: str) -> str:
+    return said("mlir-opt", text, f"--pass-pipeline={pipeline}", "--mlir-disable-threading", *FLAGS[flags])
+
+
+def shown(found: Sequence[irwidget.Lowering]) -> list[list[tuple[str, str]]]:
+    return [[(dump.name, dump.text) for dump in low.dumps] for low in found]
+
+
+def said_between(low: irwidget.Lowering) -> list[str]:
+    return [line for one in low.diagnostics if one.location for line in one.message.split("\n")]
+
+
+@pytest.mark.external
+@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize(
+    ("pipeline", "flags"),
+    [
+        ("module", "after"),
+        ("functions", "module scope"),
+        ("both", "after"),
+        ("functions first", "both"),
+        ("functions", "before"),
+        ("lowered", "after"),
+    ],
+)
+def test_each_program_is_a_lowering(pipeline, flags, other):
+    logs = [printed(text, PIPELINES[pipeline], flags) for text in (FIRST, OTHERS[other], FIRST)]
+    logs = [f"begins {i}\n{log}ends {i}\n" for i, log in enumerate(logs)]
+    found, alone = irwidget.open("".join(logs)), [low for log in logs for low in irwidget.open(log)]
+    assert shown(found) == shown(alone)
+    assert [message for low in found for message in said_between(low)] == [
+        message for i in range(3) for message in (f"begins {i}", f"ends {i}")
+    ]
+    assert [len(said_between(low)) for low in found] == [3, 2, 1]  # what stands between two is of the one before
+    for low in found:
+        *_, last = [one for one in low.diagnostics if one.location]
+        assert last.notes[0].message == f"printed after {low.dumps[-1].name}, dump {len(low.dumps) - 1}"
+
+
+@pytest.mark.external
+def test_a_program_with_most_of_the_operations_of_the_one_before_it_is_not_told_from_it():
+    logs = [printed(text, PIPELINES["module"], "after") for text in (FIRST, FIRST.replace("tanh", "exp"))]
+    assert [len(one) for one in shown(irwidget.open("".join(logs)))] == [8]
+
+
+@pytest.mark.external
+@pytest.mark.parametrize("flags", FLAGS)
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        f"builtin.module({PASSES},{PASSES},{PASSES})",
+        f"builtin.module(func.func({PASSES},{PASSES}),convert-math-to-libm,func.func({PASSES}))",
+        "builtin.module(canonicalize,cse,one-shot-bufferize{bufferize-function-boundaries},canonicalize,cse)",
+        "builtin.module(cse,canonicalize,sccp,canonicalize)",
+        f"builtin.module({ROUND},{ROUND})",
+    ],
+)
+def test_passes_that_run_again_on_one_program_begin_no_other(pipeline, flags):
+    folded = FIRST.replace("%a, %b :", "%c, %c :").replace(
+        "%unused = arith.constant 1 : i32", "%c = arith.constant dense<2.0> : tensor<4xf32>"
+    )
+    for text in (FIRST, folded):
+        (low,) = irwidget.open(printed(text, pipeline, flags))
+        assert [dump.name for dump in low.dumps if dump.step >= 0]
