@@ -20,6 +20,8 @@ from irwidget.helion.rounding import RoundingNoise
 from irwidget.private_torch import pytree
 
 _SAMPLES = 8
+_MANY = 100_000
+"""Operations after which there are no more samples: of atomics, eager mode has some for each lane."""
 _MARGIN = 4.0
 """The widest of a few samples is exceeded by more samples, but hardly so far."""
 SUMS = ("sum", "mean", "prod", "var", "var_mean", "mm", "bmm", "addmm", "baddbmm", "dot", "_reduce")
@@ -32,13 +34,20 @@ def expected(binding: Binding, run: Callable[[Any], Sequence[torch.Tensor]]) -> 
     `run` is eager mode. It may change the arguments that it is given.
     """
     wanted = run(copy.deepcopy(binding.arguments))
+    runs = _noisy_runs(binding, run)
+    margin = _MARGIN * (_SAMPLES / len(runs)) * (1 + math.sqrt(_repeated(binding)) / 2)
+    return [_result(f"result {i}", want, [one[i] for one in runs], margin) for i, want in enumerate(wanted)]
+
+
+def _noisy_runs(binding: Binding, run: Callable[[Any], Sequence[torch.Tensor]]) -> list[Sequence[torch.Tensor]]:
     runs: list[Sequence[torch.Tensor]] = []
     for seed in range(_SAMPLES):
         arguments = copy.deepcopy(binding.arguments)
-        with RoundingNoise(seed, in_parts=_in_parts(binding)):
+        with RoundingNoise(seed, in_parts=_in_parts(binding)) as noise:
             runs.append(run(arguments))
-    margin = _MARGIN * (1 + math.sqrt(_repeated(binding)) / 2)
-    return [_result(f"result {i}", want, [one[i] for one in runs], margin) for i, want in enumerate(wanted)]
+        if noise.calls * len(runs) > _MANY:
+            break
+    return runs
 
 
 def _result(label: str, want: torch.Tensor, samples: Sequence[torch.Tensor], margin: float) -> ExpectedResult:
