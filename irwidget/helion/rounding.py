@@ -11,11 +11,9 @@ import torch
 
 from irwidget.checking.evaluate import EMPTIES, EXACT, UNIT
 from irwidget.checking.growth import epsilon, length_of, name_of
-from irwidget.private_torch import TorchDispatchMode, pytree
+from irwidget.private_torch import TorchDispatchMode, is_mutable, pytree
 
-_MOVES = (
-    EXACT | EMPTIES | frozenset("_to_copy _unsafe_view index index_copy index_put zero lift rand randn randint".split())
-)
+_MOVES = EXACT | EMPTIES | frozenset("_unsafe_view index index_copy index_put zero lift rand randn randint".split())
 """Operations that move or choose numbers, or draw them. What a cast to fewer bits loses is seen in `_is_narrower`."""
 _SINGLE = torch.finfo(torch.float32).eps
 
@@ -52,7 +50,7 @@ class RoundingNoise(TorchDispatchMode):
         if not _rounds(call, args, kwargs):
             return made
         more = 1 + math.sqrt(max(0, length_of(call, args) - 1)) / 2
-        if func._schema.is_mutable:
+        if is_mutable(func):
             return made.copy_(self._off(made, more))
         wide = self._from_noisy(func, args, kwargs, made, more)
         unit = 1.0 if name_of(call) in UNIT else 0.0

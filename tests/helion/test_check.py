@@ -156,6 +156,32 @@ def _a_sixteenth_more(emitter: Any, value: Any) -> Any:
     return builder.generic([(value, dims)], shape, element, lambda args, _: arith.mulf(args[0], more))
 
 
+@helion.kernel(config=helion.Config(block_sizes=[8, 16]))
+def attention_of_rounded_weights(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """Weights are rounded beside the largest so far, which in eager mode is the largest of all."""
+    width = hl.specialize(q.size(1))
+    out = torch.empty_like(q)
+    for rows in hl.tile(q.size(0)):
+        top, total = hl.full([rows], float("-inf")), hl.zeros([rows])
+        acc = hl.zeros([rows, width])
+        for keys in hl.tile(k.size(0)):
+            scores = hl.dot(q[rows, :], k[keys, :].T, out_dtype=torch.float32) * 0.25
+            higher = torch.maximum(top, torch.amax(scores, -1))
+            weights = torch.exp(scores - higher[:, None])
+            total = total * torch.exp(top - higher) + weights.sum(-1)
+            acc = acc * torch.exp(top - higher)[:, None]
+            acc = hl.dot(weights.to(q.dtype), v[keys, :], acc=acc)
+            top = higher
+        out[rows, :] = acc / total[:, None]
+    return out
+
+
+def test_what_is_rounded_inside_may_be_rounded_otherwise():
+    torch.manual_seed(0)
+    given = [torch.randn(rows, 16).bfloat16() for rows in (20, 200, 200)]
+    assert lower(attention_of_rounded_weights, *given, to="helion_mlir", check=True).check.state == "equal"
+
+
 def test_right_kernels_are_equal_that_lose_digits_or_sort_equals():
     for name, few in (("gelu", False), ("layer_norm", False), ("sort_rows", True)):  # 1 + erf(x), a bias that cancels
         case = next(c for c in CASES if str(c) == name)
