@@ -20,7 +20,7 @@ Values = tuple[Any, ...]
 
 _WIDE = {torch.complex64: torch.complex128, torch.complex32: torch.complex128}
 _SINGLE: dict[Any, torch.dtype] = {torch.float64: torch.float32, torch.complex128: torch.complex64}
-_EXACT = frozenset(
+EXACT = frozenset(
     """
     abs alias amax amin argmax argmin as_strided broadcast_to cat ceil clamp clamp_max clamp_min clone constant_pad_nd
     contiguous copy copysign detach diagonal embedding empty eq expand fill flip floor full gather ge gt index
@@ -32,7 +32,7 @@ _EXACT = frozenset(
     """.split()
 )
 """Operations of ATen that move or choose values and never round."""
-_UNIT = frozenset(
+UNIT = frozenset(
     """
     expm1 log1p elu celu selu softplus mish sinh asinh atanh acosh tanh log_sigmoid_forward silu gelu sigmoid
     erfc logit hardswish special_expm1 special_log1p _log_softmax logsumexp logcumsumexp
@@ -91,7 +91,7 @@ class Rounding(Interpreter):
                 self.taken.add((self._conditions[n], bool(args[0])))
             return n.target(*pytree.tree_map(self._inside, args), **kwargs)  # pyright: ignore[reportCallIssue]  # callable
         value = super().run_node(n)
-        self.rounds[n.name] = name_of(n) not in _EXACT and not self._was_exact(n, args, kwargs, value)
+        self.rounds[n.name] = name_of(n) not in EXACT and not self._was_exact(n, args, kwargs, value)
         return value
 
     def _inside(self, leaf: Any) -> Any:
@@ -140,7 +140,7 @@ class Wide(Interpreter):
             return n.target(*pytree.tree_map(self._inside, args), **kwargs)  # pyright: ignore[reportCallIssue]  # callable
         if name_of(n) in _COMPARISONS:
             args = (args[0], _of_dtype(n, args[1]))
-        rounds = name_of(n) not in _REMAINDERS and self._rounds.get(n.name, name_of(n) not in _EXACT)
+        rounds = name_of(n) not in _REMAINDERS and self._rounds.get(n.name, name_of(n) not in EXACT)
         noisy = self._random is not None and rounds
         eps = epsilon_of(n)
         more = growth(n, args) if noisy else 0.0
@@ -153,7 +153,7 @@ class Wide(Interpreter):
             return value
         wanted = [dtype_of(meta) for meta in pytree.tree_leaves(n.meta.get("val"))]
         leaves, spec = pytree.tree_flatten(value)
-        unit = 1.0 if name_of(n) in _UNIT else _of_samples(args[0]) if name_of(n).startswith(_SAMPLERS) else 0.0
+        unit = 1.0 if name_of(n) in UNIT else _of_samples(args[0]) if name_of(n).startswith(_SAMPLERS) else 0.0
         return pytree.tree_unflatten(
             [self._shaken(leaf, epsilon(dtype) * more, unit) for leaf, dtype in zip(leaves, wanted, strict=True)],
             spec,

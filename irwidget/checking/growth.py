@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Protocol
 
 import torch
-from torch.fx import Node
 
 from irwidget.private_torch import pytree
 
 Values = tuple[Any, ...]
+
+
+class Call(Protocol):
+    """A call of an operator: a node of an exported program, or one that is executed."""
+
+    @property
+    def target(self) -> Any: ...
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """Its result, or what is known of it, is `val`."""
+        ...
+
+
 _NARROW_SUMS = (torch.float16, torch.bfloat16)
 _FOURIER = frozenset("fft_fft fft_ifft fft_rfft fft_irfft fft_hfft fft_ihfft".split())
 _ELIMINATIONS = frozenset("linalg_slogdet _linalg_slogdet linalg_det _linalg_det slogdet logdet det".split())
@@ -22,7 +35,7 @@ def dtype_of(meta: Any) -> torch.dtype | None:
     return getattr(meta, "dtype", None)
 
 
-def name_of(node: Node) -> str:
+def name_of(node: Call) -> str:
     """The operator of a node without its overload: `mm`."""
     return str(getattr(node.target, "__name__", node.target)).split(".")[0]
 
@@ -32,26 +45,26 @@ def epsilon(dtype: torch.dtype | None) -> float:
     return torch.finfo(dtype).eps if dtype is not None and (dtype.is_floating_point or dtype.is_complex) else 0.0
 
 
-def epsilon_of(node: Node) -> float:
+def epsilon_of(node: Call) -> float:
     """That of the coarsest result of a node."""
     return max((epsilon(dtype_of(meta)) for meta in pytree.tree_leaves(node.meta.get("val"))), default=0.0)
 
 
-def growth(node: Node, args: Values) -> float:
+def growth(node: Call, args: Values) -> float:
     """How much more than one rounding the operation may lose: it grows with the length of its sums."""
     if name_of(node) in _ELIMINATIONS:
         matrices = next(leaf for leaf in args if isinstance(leaf, torch.Tensor))
         if "log" in name_of(node) and _is_singular(matrices, epsilon_of(node)):
             return math.inf
         return 1.0 + _of_elimination(matrices)
-    length = _length(node, args)
+    length = length_of(node, args)
     if length <= 1:
         return 1.0
     narrow = any(dtype_of(meta) in _NARROW_SUMS for meta in pytree.tree_leaves(node.meta.get("val")))
     return 1.0 + math.sqrt(length) / 2 + (0.0 if narrow else length / 16)
 
 
-def _length(node: Node, args: Values) -> int:
+def length_of(node: Call, args: Values) -> int:
     """How many terms a sum in the operation has, at most."""
     name = name_of(node)
     tensors = [leaf for leaf in pytree.tree_leaves(args) if isinstance(leaf, torch.Tensor)]

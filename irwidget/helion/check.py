@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Protocol
@@ -16,7 +15,7 @@ from irwidget.checking.check import SECONDS, last, with_verdict
 from irwidget.checking.expected import array
 from irwidget.checking.judge import judge
 from irwidget.errors import IRWidgetError, UnsupportedError
-from irwidget.helion import eager_mode, private
+from irwidget.helion import allowance, eager_mode, private
 from irwidget.helion.bound import Binding
 from irwidget.private_torch import pytree
 from irwidget.trace import Diagnostic, Trace, Verdict, not_checked
@@ -24,12 +23,16 @@ from irwidget.trace import Diagnostic, Trace, Verdict, not_checked
 _OF_TILES = ("tile_begin", "tile_end", "tile_id", "tile_count", "tile_block_size", "_if")
 """Ops by which a result can depend on how the work is cut into tiles."""
 _TOGETHER = (
-    *("sum", "mean", "prod", "var", "var_mean", "amax", "amin", "max", "min", "argmax", "argmin", "any", "all"),
-    *("mm", "bmm", "addmm", "baddbmm", "dot", "_reduce", "_inductor_lowering_extra"),
+    *allowance.SUMS,
+    *("amax", "amin", "max", "min", "argmax", "argmin", "any", "all", "_inductor_lowering_extra"),
 )
 """Ops that take the lanes of a dim together."""
-_SHAKEN = 4
-"""Runs of eager mode on inputs that are off by one rounding: how far they spread is how far a right result may be."""
+_JOINED = {
+    "atomic_add": ("sum", "mm", "bmm", "addmm", "baddbmm", "dot", "_inductor_lowering_extra"),
+    "atomic_max": ("amax", "max", "any"),
+    "atomic_min": ("amin", "min", "all"),
+}
+"""Of those, the ones that an atomic goes on with tile by tile."""
 
 
 class Runnable(Protocol):
@@ -80,7 +83,7 @@ def _eager(binding: Binding, arguments: Any) -> tuple[torch.Tensor, ...]:
         raise UnsupportedError("the kernel was bound to meta tensors, which hold no data")
     kernel = eager_mode.kernel(binding.kernel, [binding.config])
     try:
-        with torch.no_grad(), devices.without_gpu():
+        with torch.no_grad(), devices.without_gpu(), eager_mode.as_lowered():
             result = kernel(*arguments)
     except Exception as error:
         reason = str(error).strip().partition("\n")[0]
@@ -91,39 +94,9 @@ def _eager(binding: Binding, arguments: Any) -> tuple[torch.Tensor, ...]:
 def _expected(binding: Binding) -> list[ExpectedResult] | str:
     """What eager mode returns and how far a right result may be from it; or why there is nothing."""
     try:
-        wanted = eager(binding)
-        samples = [_eager(binding, _shaken(binding.arguments, seed)) for seed in range(_SHAKEN)]
+        return allowance.expected(binding, lambda arguments: _eager(binding, arguments))
     except UnsupportedError as error:
         return str(error)
-    longest = max((max(tensor.shape, default=1) for tensor in _tensors(binding.arguments)), default=1)
-    growth = 4 * (1 + math.sqrt(longest) / 2)
-    return [_result(i, want, [sample[i] for sample in samples], growth) for i, want in enumerate(wanted)]
-
-
-def _shaken(arguments: Any, seed: int) -> Any:
-    """A copy of the arguments with every float moved by at most one place."""
-    random = torch.Generator().manual_seed(seed)
-
-    def shake(leaf: Any) -> Any:
-        if not isinstance(leaf, torch.Tensor) or not leaf.is_floating_point():
-            return copy.deepcopy(leaf)
-        eps = torch.finfo(leaf.dtype).eps
-        noise = 1 + (torch.rand(leaf.shape, generator=random, dtype=torch.float64) * 2 - 1) * eps
-        return (leaf.to(torch.float64) * noise).to(leaf.dtype)
-
-    return pytree.tree_map(shake, arguments)
-
-
-def _result(number: int, want: torch.Tensor, samples: Sequence[torch.Tensor], growth: float) -> ExpectedResult:
-    label = f"result {number}"
-    if not want.is_floating_point():
-        return ExpectedResult(label, want, others=tuple(s for s in samples if s.shape == want.shape))
-    wide = want.to(torch.float64)
-    moved = [(sample.to(torch.float64) - wide).abs().nan_to_num() for sample in samples if sample.shape == want.shape]
-    spread = torch.stack(moved).amax(0) if moved else torch.zeros_like(wide)
-    info = torch.finfo(want.dtype)
-    floor = growth * info.eps * wide.abs().nan_to_num(nan=0.0, posinf=0.0).clamp(max=info.max)
-    return ExpectedResult(label, want, allowed=growth * spread + floor + info.smallest_normal)
 
 
 def _verdict(
@@ -162,7 +135,7 @@ def _results(lowering: Runnable) -> tuple[list[Any], tuple[Diagnostic, ...]]:
 
 def _of_their_order(name: str, index: int, lowering: Runnable, expected: list[ExpectedResult]) -> bool:
     """Whether a kernel is equal when, of lanes that are stored to one element, the last stays, as in eager mode."""
-    nodes = [node for info in lowering.binding.graphs for node in info.graph.nodes if _name(node) == "store"]
+    nodes = [node for info in lowering.binding.graphs for node in info.graph.nodes if private.op_name(node) == "store"]
     indices = [one for node in nodes if isinstance(node.args[1], (list, tuple)) for one in node.args[1]]
     if not any(isinstance(one, torch.fx.Node) and isinstance(one.meta.get("val"), torch.Tensor) for one in indices):
         return False
@@ -174,29 +147,42 @@ def _of_their_order(name: str, index: int, lowering: Runnable, expected: list[Ex
 
 
 def _of_one_tile(binding: Binding) -> bool:
-    """Whether lanes of one tile of several of a top-level loop are taken together, and not added up by atomics.
+    """Whether lanes of one tile of several of a top-level loop are taken together, and not in a way that atomics go on.
 
-    Those that are taken with each other, pair by pair, are so with atomics, too.
+    Those that are taken with each other, pair by pair, are so with atomics, too; and what an atomic adds for each tile,
+    whatever its lanes are, it adds as often as there are tiles.
     """
     nodes = [node for info in binding.graphs for node in info.graph.nodes]
     with binding.entered():
         cut = {block for blocks in binding.device_ir.grid_block_ids for block in blocks if _is_cut(binding, block)}
         if any(cut & _paired(binding, node) for node in nodes):
             return True
-        if any(private.target_name(node.target).startswith("atomic_") for node in nodes):
-            return False
-        over = [node for node in nodes if _name(node) in _TOGETHER]
+        atomics = [node for node in nodes if private.op_name(node).startswith("atomic_")]
+        if cut and any(_is_constant(node) for node in atomics):
+            return True
+        joined = {name for node in atomics for name in _JOINED.get(private.op_name(node), ())}
+        over = [node for node in nodes if private.op_name(node) in _TOGETHER and private.op_name(node) not in joined]
         return any(cut & (_blocks(binding, node.all_input_nodes) - _blocks(binding, [node])) for node in over)
+
+
+def _is_constant(node: Any) -> bool:
+    """Whether an atomic does the same for every tile: nothing that it is given is read or belongs to a tile."""
+    found = [one for one in node.all_input_nodes if one is not node.args[0]]
+    for one in found:  # which grows meanwhile
+        found += [given for given in one.all_input_nodes if given not in found]
+    symbols = [one for one in found if isinstance(one.meta.get("val"), (torch.SymInt, torch.SymFloat))]
+    return not symbols and all(private.op_name(one) not in ("load", "placeholder", "tile_index") for one in found)
 
 
 def _scans_narrow_integers(binding: Binding) -> bool:
     """Whether there is a `torch.cumsum` or `torch.cumprod` of integers that PyTorch widens."""
-    scans = [node for info in binding.graphs for node in info.graph.nodes if _name(node) == "_associative_scan"]
+    nodes = [node for info in binding.graphs for node in info.graph.nodes]
+    scans = [node for node in nodes if private.op_name(node) == "_associative_scan"]
     return any(
         not tile.is_floating_point() and tile.dtype != torch.int64
         for node in scans
         for tile in _tensors(node.meta.get("val"))
-        if any(_name(one) in ("add", "mul") for one in binding.infos[node.args[0]].graph.nodes)
+        if any(private.op_name(one) in ("add", "mul") for one in binding.infos[node.args[0]].graph.nodes)
     )
 
 
@@ -214,10 +200,6 @@ def _paired(binding: Binding, node: Any) -> set[int]:
         blocks = [private.block_behind(binding.env, size) for size in sizes]
         found |= {block for block in blocks if block is not None and blocks.count(block) > 1}
     return found
-
-
-def _name(node: Any) -> str:
-    return private.target_name(node.target).removeprefix("aten.").partition(".")[0]
 
 
 def _is_cut(binding: Binding, block: int) -> bool:

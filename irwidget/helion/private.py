@@ -15,7 +15,7 @@ import operator
 import re
 import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
@@ -75,6 +75,11 @@ def target_name(target: Any) -> str:
     if own_module in (operator.add.__module__, "math", "builtins"):
         return f"{own_module}.{name}"
     return str(target)
+
+
+def op_name(node: Any) -> str:
+    """The name of a node's op without ATen's name and overload: `add`, `store`, `_phi`."""
+    return target_name(node.target).removeprefix("aten.").partition(".")[0]
 
 
 def node_text(node: Any) -> str:
@@ -263,6 +268,24 @@ def reduction_kind(node: Any) -> str:
 def eager_mode() -> Any:
     """The value of `Settings.ref_mode` with which kernels run op by op."""
     return module("runtime.ref_mode").RefMode.EAGER
+
+
+@contextmanager
+def eager_atomics(around: Callable[[Any], Any]) -> Generator[None]:
+    """Meanwhile, eager mode's atomics other than sums are `around(f)` of its `f(target, index, value, op)`.
+
+    That returns what was there before, and stores `op(before, value)`. Releases without such a function are left.
+    """
+    ops = module("language.atomic_ops")
+    with _patching:
+        own = getattr(ops, "_ref_atomic_binop", None)
+        if own is not None:
+            ops._ref_atomic_binop = around(own)
+        try:
+            yield
+        finally:
+            if own is not None:
+                ops._ref_atomic_binop = own
 
 
 def copied_kernel(kernel: Any) -> Any:

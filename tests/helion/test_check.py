@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import helion
 import helion.language as hl
 import pytest
 import torch
 
+from irwidget.helion.aten import emit_aten
+from irwidget.helion.bindings import arith
 from irwidget.helion.handlers import _handlers
 from irwidget.lowering import lower
 from tests.helion import kernels_matmul as mm
@@ -111,3 +115,110 @@ def test_which_of_the_lanes_stays_that_meet_in_one_element_is_left_open(monkeypa
     )
     monkeypatch.setitem(_handlers, "aten.exp.default", lambda e, n: e.tensor(n.args[0]))
     assert lower(to_places, x, meeting, to="helion_mlir", aten=aten, check=True).check.state == "differs"
+
+
+@helion.kernel(config=helion.Config(block_sizes=[1024]))
+def scaled(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for tile in hl.tile(x.size(0)):
+        out[tile] = x[tile] * y[tile] * 0.5
+    return out
+
+
+@helion.kernel(config=helion.Config(block_sizes=[16, 16]))
+def summed_in_parts(x: torch.Tensor) -> torch.Tensor:
+    """Of 16-bit floats each part is rounded, where eager mode takes one of all."""
+    out = torch.empty([x.size(1)], dtype=x.dtype, device=x.device)
+    for columns in hl.tile(x.size(1)):
+        total = hl.zeros([columns])
+        for rows in hl.tile(x.size(0)):
+            total = total + x[rows, columns].sum(0)
+        out[columns] = total
+    return out
+
+
+def test_long_dims_and_few_bits_allow_no_other_numbers(monkeypatch: pytest.MonkeyPatch):
+    long = torch.randn(2, 8192).bfloat16()
+    assert lower(scaled, *long, to="helion_mlir", check=True).check.state == "equal"
+    parts = torch.randn(300, 70).bfloat16()
+    assert lower(summed_in_parts, parts, to="helion_mlir", check=True).check.state == "equal"
+    for node in ("mul.Tensor", "sum.dim_IntList"):
+        exact = _handlers.get(f"aten.{node}", emit_aten)
+        monkeypatch.setitem(_handlers, f"aten.{node}", lambda e, n, exact=exact: _a_sixteenth_more(e, exact(e, n)))
+    assert lower(scaled, *long, to="helion_mlir", check=True).check.state == "differs"
+    assert lower(summed_in_parts, parts, to="helion_mlir", check=True).check.state == "differs"
+
+
+def _a_sixteenth_more(emitter: Any, value: Any) -> Any:
+    builder, shape, element = emitter.builder, list(value.type.shape), value.type.element_type
+    more = builder.constant(1.0625, element)
+    dims = list(range(len(shape)))
+    return builder.generic([(value, dims)], shape, element, lambda args, _: arith.mulf(args[0], more))
+
+
+@helion.kernel(config=helion.Config(block_sizes=[8, 16]))
+def attention_of_rounded_weights(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """Weights are rounded beside the largest so far, which in eager mode is the largest of all."""
+    width = hl.specialize(q.size(1))
+    out = torch.empty_like(q)
+    for rows in hl.tile(q.size(0)):
+        top, total = hl.full([rows], float("-inf")), hl.zeros([rows])
+        acc = hl.zeros([rows, width])
+        for keys in hl.tile(k.size(0)):
+            scores = hl.dot(q[rows, :], k[keys, :].T, out_dtype=torch.float32) * 0.25
+            higher = torch.maximum(top, torch.amax(scores, -1))
+            weights = torch.exp(scores - higher[:, None])
+            total = total * torch.exp(top - higher) + weights.sum(-1)
+            acc = acc * torch.exp(top - higher)[:, None]
+            acc = hl.dot(weights.to(q.dtype), v[keys, :], acc=acc)
+            top = higher
+        out[rows, :] = acc / total[:, None]
+    return out
+
+
+def test_what_is_rounded_inside_may_be_rounded_otherwise():
+    torch.manual_seed(0)
+    given = [torch.randn(rows, 16).bfloat16() for rows in (20, 200, 200)]
+    assert lower(attention_of_rounded_weights, *given, to="helion_mlir", check=True).check.state == "equal"
+
+
+def test_right_kernels_are_equal_that_lose_digits_or_sort_equals():
+    for name, few in (("gelu", False), ("layer_norm", False), ("sort_rows", True)):  # 1 + erf(x), a bias that cancels
+        case = next(c for c in CASES if str(c) == name)
+        x, *others = case.inputs()
+        given = (x.bfloat16() if few else x, *others)
+        assert lower(case.kernel, *given, to="helion_mlir", check=True).check.state == "equal"
+
+
+@helion.kernel(config=helion.Config(block_sizes=[16]))
+def with_a_ticket(x: torch.Tensor) -> list[torch.Tensor]:
+    tickets, total = torch.zeros([1], dtype=torch.int32, device=x.device), torch.zeros([1], device=x.device)
+    for tile in hl.tile(x.size(0)):
+        hl.atomic_add(tickets, [0], 1)
+        hl.atomic_add(total, [0], x[tile].sum(0))
+    return [tickets, total]
+
+
+@helion.kernel(config=helion.Config(block_sizes=[16]))
+def sum_of_maxima(x: torch.Tensor) -> torch.Tensor:
+    total = torch.zeros([1], device=x.device)
+    for tile in hl.tile(x.size(0)):
+        hl.atomic_add(total, [0], x[tile].amax(0))
+    return total
+
+
+@helion.kernel(config=helion.Config(block_sizes=[16]))
+def counted(x: torch.Tensor, places: torch.Tensor) -> list[torch.Tensor]:
+    each, total, top = torch.zeros_like(x), torch.zeros([1], device=x.device), torch.full([8], -9.0, device=x.device)
+    for tile in hl.tile(x.size(0)):
+        hl.atomic_add(each, [tile], 1.0)
+        hl.atomic_add(total, [0], x[tile].sum(0))
+        hl.atomic_max(top, [places[tile]], x[tile])
+    return [each, total, top]
+
+
+def test_what_atomics_add_up_is_compared_unless_it_depends_on_the_tiles():
+    x = torch.randn(50)
+    for kernel in (with_a_ticket, sum_of_maxima):
+        assert "depends on its tiles" in lower(kernel, x, to="helion_mlir", check=True).check.reason
+    assert lower(counted, x, torch.arange(50) % 8, to="helion_mlir", check=True).check.state == "equal"
