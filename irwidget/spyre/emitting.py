@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import getitem
 from typing import Any
@@ -261,8 +261,10 @@ class LoopBuilder:
 
     # -- fallbacks -----------------------------------------------------------------------------
 
-    def fallback(self, node: Node, reason: str = "") -> None:
-        """The node as an op on the host; `reason` where only we run it there."""
+    def fallback(
+        self, node: Node, reason: str = "", given: tuple[Sequence[Any], Mapping[str, Any]] | None = None
+    ) -> None:
+        """The node as an op on the host; `reason` where only we run it there, `given` arguments in place of its own."""
         seen: list[BufferView] = []
 
         def convert(value: Any) -> Any:
@@ -276,8 +278,9 @@ class LoopBuilder:
                 return type(value)(convert(v) for v in value)  # pyright: ignore[reportCallIssue]
             return value
 
-        args = tuple(convert(a) for a in node.args)
-        kwargs = {k: convert(v) for k, v in node.kwargs.items()}
+        positional, named = given or (node.args, node.kwargs)
+        args = tuple(convert(a) for a in positional)
+        kwargs = {k: convert(v) for k, v in named.items()}
         value = node.meta.get("val")
         call = External(node.target, args, kwargs, packet(node), isinstance(value, list | tuple))
         values: Sequence[Any] = value if isinstance(value, list | tuple) else [value]

@@ -69,7 +69,9 @@ class _Lowering(PieceBuilder):
                 with blaming(node.name):
                     self._call(node)
         graph = Graph(tuple(self.ops), self.buffers, tuple(self.inputs.values()), outputs, tuple(mutated))
-        return fill_in_order(graph, self.module, lambda node: self.buffer_of(storage(node))), self.constants
+        return fill_in_order(
+            graph, self.module, lambda node: self.buffer_of(storage(node)), self.origins
+        ), self.constants
 
     def _returned(self, node: Node) -> BufferView:
         """What the function returns; UnsupportedError where no buffer holds such a dtype, as of a view as complex."""
@@ -349,7 +351,9 @@ class _Lowering(PieceBuilder):
         dtype = dtype_name(value.dtype)
         fill: Any = float(node.args[1]) if value.dtype.is_floating_point else node.args[1]  # pyright: ignore
         if dtype not in (_FILLED if value.dim() else ("float16", "bfloat16", "float32", "bool")):
-            self.fallback(node)
+            filler = torch.tensor(fill, dtype=value.dtype).item()
+            where = {"dtype": value.dtype, "layout": torch.strided, "device": torch.device("cpu"), "pin_memory": False}
+            self.fallback(node, given=([list(value.shape), filler], where))
             return
         mine = not value.dim() and (custom(node).get("origin", "full") not in _FILLS or dtype not in _FILLED)
         rounded = torch.tensor(fill, dtype=value.dtype).item() if dtype == "float32" else fill
