@@ -259,6 +259,15 @@ class LoopBuilder:
         (name,) = self.external(call, (view,), [(0, view.size, stride, dtype)])
         return TensorValue(BufferView(name, view.size, stride, 0, dtype))
 
+    def host_copy(self, operand: TensorValue, size: tuple[int, ...]) -> TensorValue:
+        """A copy by the host in a tensor of its own, of this size and row-major."""
+        from irwidget.spyre.customops import ops
+
+        call = External(ops().reshape_via_cpu.default, (operand.view, list(size)), {}, "reshape_via_cpu")
+        stride = row_major(size)
+        (name,) = self.external(call, (operand.view,), [(0, size, stride, operand.view.dtype)])
+        return TensorValue(BufferView(name, size, stride, 0, operand.view.dtype))
+
     # -- fallbacks -----------------------------------------------------------------------------
 
     def fallback(

@@ -65,7 +65,8 @@ def with_copies(
         if _order(view.size, strides) == _order(view.size, view.stride):
             outputs[number] = replace(view, stride=strides, offset=index.offset)
             continue
-        at = sum(order.get(op.node, -1) <= order[node.name] for op in graph.ops)
+        before = [i for i, op in enumerate(graph.ops) if order.get(op.node, -1) <= order[node.name]]
+        at = 1 + max((i for i in before if graph.ops[i].rule != "copy_back"), default=-1)
         graph, outputs[number] = _copied(graph, view, index, at, node, origins.get(node, ()))
     return replace(graph, outputs=tuple(outputs))
 

@@ -378,6 +378,7 @@ FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...] | TensorSpec, ...]]] 
         ((8, 64),),
     ),
     "bits of integers": (lambda x, y: (x & y, ~x), (TensorSpec((8, 64), torch.int64),) * 2),
+    "copied by to": (lambda x: (x.t().to(x.dtype, copy=True) + 1, x[2:].to(x.dtype, copy=True)), ((64, 128),)),
     "whole numbers": (lambda x: (torch.full((8, 64), -1), torch.ones_like(x)), (TensorSpec((8, 64), torch.int64),)),
     "no inputs": (lambda: torch.full((4, 64), 2.0, dtype=torch.float16), ()),
 }
