@@ -102,7 +102,8 @@ def _drop_copies(graph: GraphModule, mutated: int) -> None:
             continue
         source: Any = node.args[0]
         made, given = node.meta["val"], source.meta["val"]
-        if (made.shape, made.dtype) != (given.shape, given.dtype) or (made.stride() != given.stride() and not _is_in_place(node)):
+        moves = made.stride() != given.stride() and not _is_in_place(node)
+        if moves or (made.shape, made.dtype) != (given.shape, given.dtype):
             continue
         if storage_id(given) in moved and node.kwargs.get("memory_format") is torch.contiguous_format:
             continue
