@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
@@ -317,6 +317,13 @@ def defaults(operator: Any, given: int) -> dict[str, Any]:
     """What an operator takes by default, by name, of the arguments behind the first `given`."""
     left = operator._schema.arguments[given:]
     return {one.name: one.default_value for one in left if one.has_default_value()}
+
+
+def by_name(operator: Any, given: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    """All arguments of a call of an operator by their names, in its order, with what it takes by default."""
+    names = [one.name for one in operator._schema.arguments]
+    found = {**dict(zip(names, given, strict=False)), **defaults(operator, len(given)), **named}
+    return {name: found[name] for name in names if name in found}
 
 
 def has_schema(target: Any) -> bool:

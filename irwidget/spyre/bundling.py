@@ -17,6 +17,7 @@ class KernelBundle:
     """One kernel: ops that are launched together."""
 
     name: str
+    """Without its number, which its code decides: equal kernels are one that is launched again."""
     ops: tuple[Op, ...]
     arguments: tuple[str, ...]
     """Buffers in launch order: what is read before it is written, by first use, then outputs; of both kinds, twice."""
@@ -43,13 +44,11 @@ def bundle(graph: Graph, in_lx: Mapping[str, int], in_pool: Mapping[str, int]) -
     limit = _MAX_TENSORS - bool(in_pool)
     steps: list[KernelBundle | HostCall] = []
     current: list[Op] = []
-    count = 0
 
     def close() -> None:
-        nonlocal current, count
+        nonlocal current
         if current:
-            steps.append(_bundle(current, count, in_lx, in_pool))
-            count += 1
+            steps.append(_bundle(current, in_lx, in_pool))
             current = []
 
     ops = list(graph.ops)
@@ -78,7 +77,7 @@ def _tensors(ops: list[Op], in_lx: Mapping[str, int], in_pool: Mapping[str, int]
     return list(dict.fromkeys((*held, *copies)))
 
 
-def _bundle(ops: list[Op], number: int, in_lx: Mapping[str, int], in_pool: Mapping[str, int]) -> KernelBundle:
+def _bundle(ops: list[Op], in_lx: Mapping[str, int], in_pool: Mapping[str, int]) -> KernelBundle:
     local = {*in_lx, *in_pool}
     inputs, outputs = dict[str, None](), dict[str, None]()
     for op in ops:
@@ -89,4 +88,4 @@ def _bundle(ops: list[Op], number: int, in_lx: Mapping[str, int], in_pool: Mappi
     first = 1 if in_pool else 0
     bases = {name: (arguments.index(name) + first) * SEGMENT_BYTES for name in arguments}
     names = sorted({origin for op in ops for origin in op.origins})
-    return KernelBundle("_".join(["sdsc_fused", *names, str(number)]), tuple(ops), arguments, bases)
+    return KernelBundle("_".join(["sdsc_fused", *names]), tuple(ops), arguments, bases)

@@ -92,7 +92,8 @@ class _Rules:
             return LayoutRule("FixedInOut", (self._with_stick(last),), (last, None, None, last, last))
         if op.is_mutation:
             whole = self._copies_sticks() or op.rule == "copy_back"
-            return LayoutRule("AllSame" if whole and self._dense() else "AnyIn", self.layouts[op.target])
+            priced = out.kind == "input" and whole and self._dense()
+            return LayoutRule("AllSame" if priced else "AnyIn", self.layouts[op.target])
         if op.rule == "constant":
             return LayoutRule("AnyIn", self._constant_candidates())
         if op.kind in ("constant", "empty", "multi_output"):

@@ -17,6 +17,7 @@ from irwidget.spyre.cleanup import eliminate_dead_code, promote_constants, split
 from irwidget.spyre.copyback import write_at_once
 from irwidget.spyre.division import Division, divide
 from irwidget.spyre.hardware import SEMANTICS
+from irwidget.spyre.host import kernel_source
 from irwidget.spyre.ir import Graph, Refusals
 from irwidget.spyre.kernel import SpyreKernel, make_kernel
 from irwidget.spyre.named import (
@@ -279,12 +280,16 @@ class _ProgramCompilation:
         places = {n: ("lx", a) for n, a in pad.addresses.items()} | {n: ("pool", a) for n, a in pool.offsets.items()}
 
         def kernels() -> tuple[SpyreKernel | HostCall, ...]:
-            return tuple(
-                step
-                if isinstance(step, HostCall)
-                else set_advances(graph, make_kernel(graph, step, options, places, bool(pool.offsets)))
-                for step in steps
-            )
+            found: list[SpyreKernel | HostCall] = []
+            names: dict[str, str] = {}
+            for step in steps:
+                if isinstance(step, HostCall):
+                    found.append(step)
+                    continue
+                kernel = set_advances(graph, make_kernel(graph, step, options, places, bool(pool.offsets)))
+                name = names.setdefault("\n".join(kernel_source(kernel)), f"{step.name}_{len(names)}")
+                found.append(replace(kernel, name=name))
+            return tuple(found)
 
         made = self.record("opspec", "codegen", "python", kernels, printing.opspecs)
         self.record("superdsc", "codegen", "json", lambda: made, printing.superdscs)

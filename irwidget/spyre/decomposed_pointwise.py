@@ -145,7 +145,10 @@ def _sign(x: Tensor) -> Any:
 
 @decomposes("bitwise_not")
 def _bitwise_not(x: Tensor) -> Any:
-    return _logical_not(x) if x.dtype == torch.bool else NotImplemented
+    """Of signed integers all bits against -1."""
+    if x.dtype == torch.bool:
+        return _logical_not(x)
+    return torch.bitwise_xor(x, torch.full_like(x, -1)) if x.dtype.is_signed else NotImplemented
 
 
 @decomposes("logical_not")
@@ -155,7 +158,11 @@ def _logical_not(x: Tensor) -> Tensor:
 
 @decomposes("bitwise_and.Tensor")
 def _bitwise_and(a: Tensor, b: Tensor) -> Any:
-    return torch.logical_and(a, b) if a.dtype == torch.bool else NotImplemented
+    if a.dtype == b.dtype == torch.bool:
+        return torch.logical_and(a, b)
+    if torch.bool in (a.dtype, b.dtype) or not (a.dtype.is_signed and b.dtype.is_signed):
+        return NotImplemented
+    return _bitwise_not(torch.bitwise_or(_bitwise_not(a), _bitwise_not(b)))
 
 
 @decomposes("where.ScalarOther", "where.ScalarSelf", "where.Scalar")

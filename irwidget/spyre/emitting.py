@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import getitem
 from typing import Any
@@ -259,10 +259,21 @@ class LoopBuilder:
         (name,) = self.external(call, (view,), [(0, view.size, stride, dtype)])
         return TensorValue(BufferView(name, view.size, stride, 0, dtype))
 
+    def host_copy(self, operand: TensorValue, size: tuple[int, ...]) -> TensorValue:
+        """A copy by the host in a tensor of its own, of this size and row-major."""
+        from irwidget.spyre.customops import ops
+
+        call = External(ops().reshape_via_cpu.default, (operand.view, list(size)), {}, "reshape_via_cpu")
+        stride = row_major(size)
+        (name,) = self.external(call, (operand.view,), [(0, size, stride, operand.view.dtype)])
+        return TensorValue(BufferView(name, size, stride, 0, operand.view.dtype))
+
     # -- fallbacks -----------------------------------------------------------------------------
 
-    def fallback(self, node: Node, reason: str = "") -> None:
-        """The node as an op on the host; `reason` where only we run it there."""
+    def fallback(
+        self, node: Node, reason: str = "", given: tuple[Sequence[Any], Mapping[str, Any]] | None = None
+    ) -> None:
+        """The node as an op on the host; `reason` where only we run it there, `given` arguments in place of its own."""
         seen: list[BufferView] = []
 
         def convert(value: Any) -> Any:
@@ -276,8 +287,9 @@ class LoopBuilder:
                 return type(value)(convert(v) for v in value)  # pyright: ignore[reportCallIssue]
             return value
 
-        args = tuple(convert(a) for a in node.args)
-        kwargs = {k: convert(v) for k, v in node.kwargs.items()}
+        positional, named = given or (node.args, node.kwargs)
+        args = tuple(convert(a) for a in positional)
+        kwargs = {k: convert(v) for k, v in named.items()}
         value = node.meta.get("val")
         call = External(node.target, args, kwargs, packet(node), isinstance(value, list | tuple))
         values: Sequence[Any] = value if isinstance(value, list | tuple) else [value]

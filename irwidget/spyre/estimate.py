@@ -38,11 +38,11 @@ def estimate(program: Compiled, tiled: Sequence[tuple[SpyreKernel, TiledOp]]) ->
     """Estimate the time of a program's kernels and ops; `tiled` are its ops, cut over the cores."""
     kernels: list[KernelEstimate] = []
     modules = {op.name: op.module for op in program.graph.ops}
-    by_kernel: dict[str, list[TiledOp]] = {}
+    by_kernel: dict[int, list[TiledOp]] = {}  # equal kernels share a name
     for kernel, made in tiled:
-        by_kernel.setdefault(kernel.name, []).append(made)
+        by_kernel.setdefault(id(kernel), []).append(made)
     for number, kernel in enumerate(step for step in program.steps if isinstance(step, SpyreKernel)):
-        ops = tuple(estimate_op(made, number, modules[made.op.name]) for made in by_kernel.get(kernel.name, ()))
+        ops = tuple(estimate_op(made, number, modules[made.op.name]) for made in by_kernel.get(id(kernel), ()))
         kernels.append(KernelEstimate(kernel.name, sum(op.us for op in ops), ops))
     host = [step for step in program.steps if isinstance(step, HostCall)]
     copied = sum(sum(call.transfers(program.graph)) for call in host)

@@ -215,12 +215,10 @@ class _Run:
         made = torch.as_strided(storage, view.size, view.stride, view.offset)
         dtype = getattr(torch, view.dtype)
         stride = view.stride if stride is None else stride
-        out = (
-            torch.empty_strided(view.size, stride, dtype=dtype)
-            if 0 not in stride
-            else torch.empty(view.size, dtype=dtype)
-        )
-        return out.copy_(made)
+        out = torch.empty_strided(view.size, stride, dtype=dtype)
+        once = tuple(slice(0, 1) if step == 0 else slice(None) for step in stride)  # of what is expanded
+        out[once].copy_(made[once])
+        return out
 
     def _host(self, step: HostCall) -> None:
         call = step.op.external

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cmp_to_key
 from math import prod
@@ -14,6 +14,7 @@ from irwidget.spyre.coordinates import Index
 from irwidget.spyre.emitting import packet, same_view
 from irwidget.spyre.ir import Buffer, Graph, Op
 from irwidget.spyre.layout import row_major
+from irwidget.spyre.returned import in_dims, returned_views, with_copies
 
 Strides = tuple[int, ...]
 
@@ -24,15 +25,26 @@ _MANY_RESULTS, _FEW_SUMMED = 2048, 32
 """Inductor asks that of a reduction that has fewer results (64 for each core) and sums more than these."""
 
 
-def fill_in_order(graph: Graph, module: GraphModule, buffer_of: Callable[[Node], str | None]) -> Graph:
+def fill_in_order(
+    graph: Graph,
+    module: GraphModule,
+    buffer_of: Callable[[Node], str | None],
+    origins: Mapping[Node, tuple[str, ...]],
+) -> Graph:
     """The graph with the strides that Inductor gives its buffers; it has those of eager before.
 
     A buffer is laid out in the order in which what makes it reads its operands: as soon as a view is taken of it or
     a reduction to few elements reads it, else after everything else. Until then it counts as contiguous, which a
-    view in another shape makes it. Results, those that are views, too, and what a host op is given keep eager's
-    strides. `module` is the FX graph that `graph` was lowered from, `buffer_of` the buffer that holds a node's value.
+    view in another shape makes it. Results and what a host op is given keep eager's strides; a returned view that has
+    others of its buffer then is a copy. `module` is the FX graph that `graph` was lowered from, `buffer_of` the buffer
+    that holds a node's value, `origins` have what a kernel's name says of views.
     """
-    filling = _Filling(graph, {node.name for node in module.graph.nodes if _is_as_read(node)})
+    views = returned_views(graph, module)
+    filling = _Filling(
+        graph,
+        {node.name for node in module.graph.nodes if _is_as_read(node)},
+        {graph.outputs[number].buffer for number in views},
+    )
     made: dict[str, list[Op]] = {}
     for op in graph.ops:
         made.setdefault(op.node, []).append(op)
@@ -56,7 +68,7 @@ def fill_in_order(graph: Graph, module: GraphModule, buffer_of: Callable[[Node],
                 filling.decide(name)
     for op in graph.ops:
         filling.decide(op.target)
-    return filling.applied()
+    return with_copies(filling.applied(), module, views, filling.moved, origins)
 
 
 def _results(graph: Graph, module: GraphModule) -> set[Node]:
@@ -77,13 +89,13 @@ def _is_multiplied_again(node: Node) -> bool:
 class _Filling:
     """The strides that have been decided so far, of the buffers that may have others than eager's."""
 
-    def __init__(self, graph: Graph, as_read: set[str]) -> None:
-        """`as_read` has the names of the nodes whose copies are free, too."""
+    def __init__(self, graph: Graph, as_read: set[str], viewed: set[str]) -> None:
+        """`as_read` has the names of the nodes whose copies are free, too, `viewed` the results that may be copied."""
         self.graph = graph
         kept = _kept(graph)
         free = [op for op in graph.ops if _is_free(op) and (op.rule != "clone" or op.node in as_read)]
         self.makers = {op.target: op for op in free if op.target not in kept}
-        self.returned = graph.output_buffers
+        self.returned = graph.output_buffers - viewed
         self.decided: dict[str, Strides] = {}
 
     def fix(self, name: str, strides: Strides) -> None:
@@ -167,18 +179,9 @@ def _kept(graph: Graph) -> set[str]:
         space = op.space
         for read in op.tensor_reads:
             apart = read.index.gathers or read.index.wraps
-            if op.kind == "fallback" or apart or not _in_dims(read.index, space, graph.buffers[read.buffer]):
+            if op.kind == "fallback" or apart or not in_dims(read.index, space, graph.buffers[read.buffer]):
                 kept.add(read.buffer)
     return kept
-
-
-def _in_dims(index: Index, space: dict[str, int], buffer: Buffer) -> bool:
-    """Whether each variable walks along one dim of the buffer."""
-    for variable, step in index.steps:
-        dims = [(s, n) for s, n in zip(buffer.stride, buffer.size, strict=True) if n > 1 and s and step % s == 0]
-        if not any(step // s * (space[variable] - 1) < n for s, n in dims):
-            return False
-    return True
 
 
 def _moved(step: int, buffer: Buffer, strides: Sequence[int]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from irwidget.private_torch import ASSERT_SIZE_STRIDE, defaults
+from irwidget.private_torch import ASSERT_SIZE_STRIDE, by_name, defaults
 from irwidget.spyre.bundling import HostCall
 from irwidget.spyre.hardware import SEMANTICS, STICK_BYTES
 from irwidget.spyre.ir import Buffer, BufferView, External, Graph, HostFunction
@@ -29,11 +29,8 @@ def host_module(graph: Graph, steps: Sequence[Step], pool_bytes: int) -> str:
         "async_compile = SpyreAsyncCompile()",
         "",
     ]
-    for step in steps:
-        if isinstance(step, SpyreKernel):
-            lines += [f"{step.name} = async_compile.sdsc({step.name!r}, ["]
-            lines += _kernel_body(step)
-            lines += ["])", ""]
+    for name, kernel in {step.name: step for step in steps if isinstance(step, SpyreKernel)}.items():
+        lines += [f"{name} = async_compile.sdsc({name!r}, [", *kernel_source(kernel), "])", ""]
     lines += ["async_compile.wait(globals())", "del async_compile", "", "", "def call(args):"]
     body: list[str] = []
     if inputs:
@@ -48,7 +45,8 @@ def host_module(graph: Graph, steps: Sequence[Step], pool_bytes: int) -> str:
     return text
 
 
-def _kernel_body(kernel: SpyreKernel) -> list[str]:
+def kernel_source(kernel: SpyreKernel) -> list[str]:
+    """The lines of a kernel's OpSpecs; kernels with equal ones are one, launched several times."""
     lines: list[str] = []
     for spec in kernel.tree:
         lines += _spec_lines(spec, "    ")
@@ -105,6 +103,8 @@ class _Calls:
             taken: list[str] = []
             if isinstance(step, HostCall):
                 taken = self._host(step)
+                if taken and number < len(steps) - 1:
+                    taken.append(f"del {step.op.buffer}")
             else:
                 self._launch(number, step)
             dead = sorted(n for n, at in last.items() if at == number and n in self.made)
@@ -230,10 +230,28 @@ def _callee(call: External) -> str:
     return f"torch.ops.{namespace}.{rest}"
 
 
+_PASSED_BY_NAME: dict[str, tuple[str, ...]] = {
+    "aten.cummax.default": ("dim",),
+    "aten.cummin.default": ("dim",),
+    "aten.cumprod.default": ("dim", "dtype"),
+    "aten.logcumsumexp.default": ("dim",),
+    "aten.kthvalue.default": (),
+    "aten.median.dim": (),
+    "aten.mode.default": (),
+    "aten.sort.stable": ("stable", "dim", "descending"),
+}
+"""Operators of which Inductor has lowerings that pass every argument on, these by name."""
+
+
 def _arguments(call: External, graph: Graph) -> str:
     given = (call.args[0], call.args[2]) if call.name == "bits" else call.args
-    parts = [_argument(a, graph) for a in given]
     kwargs = dict(call.kwargs)
+    named = _PASSED_BY_NAME.get(str(call.target))
+    if named is not None:
+        whole = by_name(call.target, given, kwargs)
+        given = [value for name, value in whole.items() if name not in named]
+        kwargs = {name: whole[name] for name in named}
+    parts = [_argument(a, graph) for a in given]
     if str(call.target).startswith("irwidget_spyre"):  # Inductor names what a custom operator has by default
         kwargs = {**defaults(call.target, len(given)), **kwargs}
     parts += [f"{k}={_argument(v, graph)}" for k, v in kwargs.items()]

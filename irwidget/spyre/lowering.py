@@ -69,7 +69,9 @@ class _Lowering(PieceBuilder):
                 with blaming(node.name):
                     self._call(node)
         graph = Graph(tuple(self.ops), self.buffers, tuple(self.inputs.values()), outputs, tuple(mutated))
-        return fill_in_order(graph, self.module, lambda node: self.buffer_of(storage(node))), self.constants
+        return fill_in_order(
+            graph, self.module, lambda node: self.buffer_of(storage(node)), self.origins
+        ), self.constants
 
     def _returned(self, node: Node) -> BufferView:
         """What the function returns; UnsupportedError where no buffer holds such a dtype, as of a view as complex."""
@@ -83,13 +85,16 @@ class _Lowering(PieceBuilder):
         for i, (name, operand) in enumerate(zip(mutated, operands, strict=True)):
             if operand.view.buffer in mutated and operand.view.buffer != name:
                 operands[i] = self.copied(operand)
-        for name, operand in zip(mutated, operands, strict=True):
+        for name, operand, value in zip(mutated, operands, values, strict=True):
             buffer = self.buffers[name]
             if operand.view == BufferView(name, buffer.size, buffer.stride, 0, buffer.dtype):
                 continue  # it has been written there
             if operand.view.dtype != buffer.dtype:
                 operand = self.cast_operand(operand, buffer.dtype)
+            if value.name in self.on_host:
+                operand = self.host_copy(operand, buffer.size)
             self._copy(self.read(operand, buffer.size), buffer.size, name, "copy_", "copy_back", ("copy_",))
+            self.ops[-1] = replace(self.ops[-1], node=value.name)
 
     def _placeholder(self, node: Node) -> None:
         given = self.inputs[node.name]
@@ -336,20 +341,22 @@ class _Lowering(PieceBuilder):
         if old and old[-1] not in (1, size[-1]) and old[-1] % device_format(x.view.dtype).elements_per_stick:
             self.fallback(node)
             return
-        read = self.read(x, tuple(n if n != 1 else size[i] for i, n in enumerate(old)))
         dims = [(i, n) for i, n in enumerate(size) if n != 1]
         stride = (0,) * missing + x.view.stride
         steps = tuple((f"d{j}", stride[i]) for j, (i, _) in enumerate(dims) if old[i] != 1 and stride[i])
         wraps = tuple((f"d{j}", old[i]) for j, (i, n) in enumerate(dims) if old[i] not in (1, n))
         index = Index(steps, x.view.offset, wraps=wraps)
-        self.emit(node, "pointwise", "copy", ranges_of(size), [replace(read, index=index)], rule="clone")
+        read = Read(x.view.buffer, index, dtype=x.view.dtype, direct=x.direct)
+        self.emit(node, "pointwise", "copy", ranges_of(size), [read], rule="clone")
 
     def _lower_full(self, node: Node) -> None:
         value = node.meta["val"]
         dtype = dtype_name(value.dtype)
         fill: Any = float(node.args[1]) if value.dtype.is_floating_point else node.args[1]  # pyright: ignore
         if dtype not in (_FILLED if value.dim() else ("float16", "bfloat16", "float32", "bool")):
-            self.fallback(node)
+            filler = torch.tensor(fill, dtype=value.dtype).item()
+            where = {"dtype": value.dtype, "layout": torch.strided, "device": torch.device("cpu"), "pin_memory": False}
+            self.fallback(node, given=([list(value.shape), filler], where))
             return
         mine = not value.dim() and (custom(node).get("origin", "full") not in _FILLS or dtype not in _FILLED)
         rounded = torch.tensor(fill, dtype=value.dtype).item() if dtype == "float32" else fill

@@ -96,13 +96,14 @@ def _drop_copies(graph: GraphModule, mutated: int) -> None:
     results = [a for a in returned[: len(returned) - mutated] if isinstance(a, Node)]
     outputs = {storage_id(n.meta["val"]) for n in results}
     for node in nodes:
-        if str(node.target) != "aten.clone.default":
+        if str(node.target) not in ("aten.clone.default", "aten._to_copy.default"):
             continue
         if custom(node).get("aten") == "pow" or custom(node).get("kept"):  # a power of 1.0 is computed
             continue
         source: Any = node.args[0]
         made, given = node.meta["val"], source.meta["val"]
-        if made.shape != given.shape or (made.stride() != given.stride() and not _is_in_place(node)):
+        moves = made.stride() != given.stride() and not _is_in_place(node)
+        if moves or (made.shape, made.dtype) != (given.shape, given.dtype):
             continue
         if storage_id(given) in moved and node.kwargs.get("memory_format") is torch.contiguous_format:
             continue

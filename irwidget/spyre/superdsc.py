@@ -77,8 +77,9 @@ def plan(spec: OpSpec) -> SuperDscPlan:
     plain_reduction = spec.is_reduction and spec.kind == "reduction"
     nonstick = plain_reduction and spec.op in NONSTICK and -2 not in out.scale.values()
     mask = _mask(spec, labels, sizes, op_stick) if plain_reduction else {}
-    constants: dict[str, float] = {MASK_CONSTANT: mask_value(spec.op)} if mask else {}
-    constants.update({k: float(v) for k, v in spec.constants.items()})
+    constants = {k: float(v) for k, v in spec.constants.items()}
+    if mask:
+        constants[MASK_CONSTANT] = mask_value(spec.op)
     order = tuple(labels.get(v, v) for v in spec.core_order)
     order += tuple(d for d in sizes if d not in order)
     cores = prod(splits.values())
@@ -324,7 +325,7 @@ def _dsc(made: SuperDscPlan, addresses: Sequence[Mapping[int, str]], symbolic: b
         "coreIdsUsed_": list(range(made.cores)),
         "N_": {"name_": "n", **{f"{d}_": n for d, n in made.sizes.items()}},
         "coordinateMasking_": dict(made.mask),
-        "maskingConstId_": 0 if made.mask else -1,
+        "maskingConstId_": list(made.constants).index(MASK_CONSTANT) if made.mask else -1,
         "dataStageParam_": {"0": {"ss_": stage, "el_": dict(stage)}},
         "primaryDsInfo_": {
             name: {"layoutDimOrder_": list(order), "stickDimOrder_": [stick], "stickSize_": [eps]}

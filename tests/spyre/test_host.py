@@ -512,7 +512,7 @@ def test_a_result_of_a_call_on_the_host_gives_a_kernel_no_name():
     assert [kernel.name for kernel in program.kernels] == ["sdsc_fused_mul_0", "sdsc_fused_add_1"]
     (call,) = (line for line in program.host.splitlines() if "aten.sort" in line)
     assert call.split("(", 1)[0].endswith("torch.ops.aten.sort.stable")
-    assert "stable=False, dim=1)" in call
+    assert "stable=False, dim=1, descending=False)" in call
 
 
 @pytest.mark.parametrize("size", [(2, 64), (3, 128), (2, 2, 64)])

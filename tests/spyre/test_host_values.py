@@ -55,6 +55,27 @@ def test_a_norm_whose_moments_the_host_takes_has_both_of_them(function):
     torch.testing.assert_close(program.run(given), normed(given), rtol=4e-3, atol=4e-3)
 
 
+@pytest.mark.parametrize("function", [lambda a: (-a)[:, None].expand(8, 3, 64), lambda a: (a + a).expand(2, 8, 64).mT])
+def test_an_expanded_result_is_expanded(function):
+    given = half(8, 64)
+    made, wanted = compile(function, [given]).run(given), function(given)
+    assert torch.equal(made, wanted)
+    assert made.stride() == wanted.stride()
+
+
+def test_what_is_written_through_a_view_that_no_stick_fits_comes_by_the_host():
+    def reversed_planes(x):
+        rows = x.flatten(1)
+        rows.copy_(rows.flip(0))
+
+    given, wanted = half(4, 16, 5), half(4, 16, 5)
+    program = compile(reversed_planes, [given], host_for_refused=True)
+    reversed_planes(wanted)
+    program.run(given)
+    assert torch.equal(given, wanted)
+    assert "reshape_via_cpu" in on_host(program)
+
+
 aten = torch.ops.aten
 FLOATS = torch.tensor([[-1e6, 1e6, inf, -inf, nan, 5.0, 0.0, -3.5]])
 HALVES = torch.tensor([[0.1, 0.9, -0.1, 1e-5, 0.0, inf, -inf, nan]]).half()

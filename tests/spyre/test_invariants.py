@@ -49,6 +49,7 @@ PROGRAMS = {
     "cat": (lambda a, b: torch.cat([a, b], 0), [T(64, 128), T(64, 128)]),
     "cast": (lambda a: a.float() * 2, [T(256, 512)]),
     "host": (lambda x: torch.cumsum(x, 0) * 2, [T(64, 64)]),
+    "launched again": (lambda x: torch.exp(torch.sin(torch.exp(x))), [T(64, 128)]),
     "attention": (F.scaled_dot_product_attention, [T(1, 4, 128, 64)] * 3),
     "gather": (lambda w, i: w[i] + 1, [T(1000, 256), T(128, dtype=torch.int64)]),
     "loop": (looped, [T(512, 256, dims=["M", "K"]), T(256, 512, dims=["K", "N"])]),

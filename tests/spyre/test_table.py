@@ -89,6 +89,15 @@ def test_work_divisions(rule):
     assert made == rule["splits"]
 
 
+def test_a_masked_mean_names_the_constant_of_its_mask():
+    (kernel,) = compile(lambda x: x.mean(-1), [cases.TensorSpec((64, 100))]).kernels
+    ((_, made),) = kernel.files()
+    (described,) = made["0_mean"]["dscs_"][0].values()
+    constants = {number: one["name_"] for number, one in described["constantInfo_"].items()}
+    assert constants == {"0": "scaling_factor", "1": "samv-maskvalue"}
+    assert described["maskingConstId_"] == 1
+
+
 def test_granularity_of_dynamic_dims():
     assert granularity(512) == 16
     assert granularity(1024, 64) == 64

@@ -203,6 +203,8 @@ def grouped_by_one(q, k, v):
     return F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
 
 
+PRODUCT = ((64, 4, 64), (4, 64, 64))
+
 FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...] | TensorSpec, ...]]] = {
     "rope": (rope, ((2, 4, 32, 128), (32, 128), (32, 128))),
     "rotary": (rotary, ((1, 4, 32, 128), (32, 64), (32, 64))),
@@ -362,6 +364,22 @@ FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...] | TensorSpec, ...]]] 
     "what has been padded is kept": (attended, ((2, 16, 16), (2, 16, 64), (64, 64))),
     "T5's attention": (t5_attention, ((1, 64, 2, 64),) * 3 + ((1, 2, 64, 64),)),
     "an attention by hand, turned back": (turned_back, ((2, 16, 2, 64),) * 3 + ((2, 1, 16, 16),)),
+    "one kernel, launched again": (lambda x: torch.exp(torch.sin(torch.exp(x))) + 1, ((64, 128),)),
+    "a sum, transposed, joined": (lambda a, b, c: torch.cat([a.t() + b, c]), ((128, 128),) * 3),
+    "transposed pieces": (lambda a, b: torch.cat([a.t().relu(), b.t().relu()]), ((128, 128),) * 2),
+    "a product, turned back": (turned(lambda a, b: torch.bmm(a, b).permute(1, 0, 2)), PRODUCT),
+    "a product, twice": (turned(lambda a, b: ((y := torch.bmm(a, b)).permute(1, 0, 2), y.mT)), PRODUCT),
+    "rows of a product": (turned(lambda a, b: torch.bmm(a, b)[:, :32]), PRODUCT),
+    "one of a product": (turned(lambda a, b: torch.bmm(a, b)[1]), PRODUCT),
+    "turned, summed, transposed": (turned(lambda x: x.sum(-1).t()), ((64, 4, 64),)),
+    "turned, unsqueezed, transposed": (turned(lambda x: torch.relu(x).unsqueeze(0).mT), ((64, 4, 64),)),
+    "how the host is called": (
+        lambda x: (x.median(-1), x.mode(), x.kthvalue(3), x.cummax(0), x.cumprod(0), x.logcumsumexp(0)),
+        ((8, 64),),
+    ),
+    "bits of integers": (lambda x, y: (x & y, ~x), (TensorSpec((8, 64), torch.int64),) * 2),
+    "copied by to": (lambda x: (x.t().to(x.dtype, copy=True) + 1, x[2:].to(x.dtype, copy=True)), ((64, 128),)),
+    "whole numbers": (lambda x: (torch.full((8, 64), -1), torch.ones_like(x)), (TensorSpec((8, 64), torch.int64),)),
     "no inputs": (lambda: torch.full((4, 64), 2.0, dtype=torch.float16), ()),
 }
 
