@@ -168,7 +168,8 @@ class Compilation:
         if op.kind in ("extern", "fallback"):
             return f"{op.name}{line} calls {op.kernel}: {_reason_of_call(op)}; to change it: {_cure_of_call(op)}"
         beside = [one.name for one in self.captured.ops if same_kernel(one, op) and one.name != op.name]
-        others = f", with {', '.join(beside)}" if beside else ", in loops of its own" if self._has_more(op) else ", alone"
+        alone = ", in loops of its own" if self._has_more(op) else ", alone"
+        others = f", with {', '.join(beside)}" if beside else alone
         return f"{op.name}{line} is in {op.kernel or 'no kernel'}{others}"
 
     def _has_more(self, op: InductorOp) -> bool:
