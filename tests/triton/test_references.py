@@ -195,6 +195,8 @@ IN_PART = """
 assert torch.cosine_similarity(y, R, dim=0) > 0.999
 assert 1 - torch.nn.CosineSimilarity(0)(y, R) < 1e-3
 assert np.allclose(y.numpy() * 2, R.numpy() * 2)
+near = torch.cosine_similarity(y, R, dim=0).item(); assert 1 - near < 1e-3
+assert y.numel() - torch.isclose(y, R).sum().item() == 0
 z = R; assert (y * z).sum() / (y.norm() * z.norm()) > 0.999
 a, b = y.double(), R.double(); assert a @ b / (a.norm() * torch.sqrt((b * b).sum()) + 1e-8) > 0.999
 """.strip().splitlines()
@@ -273,6 +275,7 @@ assert (y - x).abs().max() * -1 < 1e-3
 err = (y - x).abs().max().item(); assert -err < 1e-3; assert err * -1 < 1e-3
 assert (y * x).sum() / (y * y + x * x).sum() > 0
 assert x.norm() / (y - x).sum() > 0
+assert 2 - (y - x).sum().item() * -1 > 0 and (y - x).abs().max().item() - (y - x).min().item() < 1
 z = x * 1; assert 2 * (y * x).sum() / (y * y + z * z).sum() > 0
 assert torch.from_numpy(y.numpy()).equal(y) and torch.tensor(y.tolist()).equal(y)
 a = y.numpy() - x.numpy(); a[:] = 0; assert np.abs(a).max() < 1e-3

@@ -95,7 +95,7 @@ class Differences:
         if one and other and name.startswith(("logical_", "bitwise_")):
             return _of_truths(name, (one, other), args)
         if (one is None) != (other is None) and (name in _SHIFTING or (one is None and name == "div")):
-            return self._beside(name, one or other, args, first=one is not None) if not kwargs else None
+            return self.beside(name, one or other, args, first=one is not None) if not kwargs else None
         if one is None or (other is not None and (name != "mul" or one is not other)):
             return None
         if one.says is Says.HOW_FAR:
@@ -109,7 +109,7 @@ class Differences:
             return replace(one, says=Says.HOW_FAR if one.says is Says.DIFFERS else Says.HOW_NEAR)
         return one if name in ("clone", "all" if one.says is Says.AGREES else "any") else None
 
-    def _beside(self, name: str, kept: Kept | None, args: Sequence[Any], *, first: bool) -> Kept | None:
+    def beside(self, name: str, kept: Kept | None, args: Sequence[Any], *, first: bool) -> Kept | None:
         """What a difference, or a similarity, says beside something else: `y - x - 1`, `1 - cosine`, `norm / error`."""
         other = args[first]
         if kept is None or (isinstance(other, torch.Tensor) and (self._is_result(other) or not _all(_finite, other))):

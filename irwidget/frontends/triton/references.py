@@ -134,7 +134,16 @@ class References:
             (by, bound, use, _), place = asked
             if use is not None:
                 self._compared(kept, far, by, bound, _BY_SIGN[by](far, bound), use, place)
-        return distance(value, functools.partial(self._compared, kept)) if how == "item" else value
+        return self._telling(kept, value) if how == "item" else value
+
+    def _telling(self, kept: Kept, value: Any) -> Any:
+        """A number that tells what it is compared with, also when another is added to it or subtracted."""
+
+        def beside(name: str, other: Any, made: Any, second: bool) -> Any:
+            said = self._differences.beside(name, kept, (made, other) if second else (other, made), first=second)
+            return self._telling(said, made) if said else made
+
+        return distance(value, functools.partial(self._compared, kept), beside)
 
     def _compared(
         self,
