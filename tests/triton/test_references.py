@@ -269,6 +269,33 @@ def test_a_function_says_by_what_it_does_after_a_comparison_what_that_is_for():
     assert known == [(3, True), (10, True), (16, True), (31, True), (3, False), (10, False), (17, False)]
 
 
+CASE = """
+import io, unittest
+class T(unittest.TestCase):
+    def test(self):
+        R = x + N
+        self.assertAlmostEqual((y - R).abs().max().item(), 1 - N, 3)
+        with self.subTest(): self.assertTrue(torch.allclose(y, R), "not close")
+        with self.subTest(): self.assertFalse(((y - R).abs() > 1e-3).any())
+        with self.subTest(): self.assertLess((y - R).abs().max().item(), 1e-3)
+        with self.subTest(): self.assertLessEqual(float((y - R).abs().max()), 1e-3)
+        with self.subTest():
+            err = float((y - R).abs().max())
+            self.assertGreater(1e-3, err)
+        with self.subTest(): self.assertEqual((y != R).sum().item(), 0)
+        with self.subTest(): self.assertListEqual(y.tolist(), R.tolist())
+unittest.TextTestRunner(stream=io.StringIO()).run(T("test"))
+"""
+
+
+@pytest.mark.parametrize("added", [1, 0])
+def test_a_case_of_unittests_ends_by_what_it_compares(added):
+    [launch] = frontend.run_cell(shell(), CHECKED + CASE.replace("N", str(added)), values=True)
+    begin = CHECKED.count("\n")
+    known = [(one.place.line - begin, one.equal, one.asked) for one in launch.compared if one.equal is not None]
+    assert known == [(line, added == 1, True) for line in (6, 7, 8, 9, 12, 13, 14)]
+
+
 UNSAID = """
 assert -(y - x).abs().max() < 1e-3
 assert (y - x).abs().max() * -1 < 1e-3

@@ -59,12 +59,15 @@ def use(frame: FrameType) -> Use | None:
     # A method's call begins at its name where that is in a line of its own.
     if not (node := max(begun, key=lambda one: (one.lineno, one.col_offset, -_depth(one, parents)), default=None)):
         return Use()
-    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("max", "min", "sorted"):
+    name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+    if name in ("max", "min", "sorted") or (".assert" in name and _demanded(node) is None):  # as assertAlmostEqual
         return None
     return _use(node, source, frame)
 
 
 _SIGNS: dict[type[ast.cmpop], str] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
+_METHODS = {"assertLess": "<", "assertLessEqual": "<=", "assertGreater": ">", "assertGreaterEqual": ">="}
+"""Methods of unittest's that compare numbers."""
 
 
 def bound(frame: FrameType) -> Asked | None:
@@ -84,15 +87,18 @@ def bound(frame: FrameType) -> Asked | None:
             number = _compared_next(name.id, statement, source)
         case _:
             pass
-    above = source.parents[number] if number else None
-    if number is None or not isinstance(above, ast.Compare) or len(above.ops) != 1 or type(above.ops[0]) not in _SIGNS:
-        return None
-    by = _SIGNS[type(above.ops[0])]
-    is_left = above.left is number
-    other = above.comparators[0] if is_left else above.left
+    match source.parents[number] if number else None:
+        case ast.Compare(left=left, ops=[sign], comparators=[right]) as above:
+            by = _SIGNS.get(type(sign), "")
+        case ast.Call(func=ast.Attribute(attr=method), args=[left, right, *_]) as above:
+            by = _METHODS.get(method, "")
+        case _:
+            return None
+    is_left = left is number
+    other = right if is_left else left
     known = frame.f_globals | frame.f_locals
     limit = known.get(other.id) if isinstance(other, ast.Name) else getattr(other, "value", None)
-    if not isinstance(limit, int | float):
+    if not by or not isinstance(limit, int | float):
         return None
     return Asked(by if is_left else by.translate(_TURNED), limit, _use(above, source, frame), above.lineno)
 
@@ -100,10 +106,10 @@ def bound(frame: FrameType) -> Asked | None:
 def _compared_next(name: str, statement: ast.stmt, source: _Source) -> ast.Name | None:
     """Where what a statement gives a name is compared: by the next `assert` or `if`, if nothing between ends."""
     for later in source.rest[statement]:
-        asks = isinstance(later, ast.Assert | ast.If)
-        read = [one for one in ast.walk(later.test if asks else later) if isinstance(one, ast.Name) and one.id == name]
+        asks = isinstance(later, ast.Assert | ast.If) or _demanded(getattr(later, "value", None)) is not None
+        read = [one for one in ast.walk(getattr(later, "test", later)) if isinstance(one, ast.Name) and one.id == name]
         if asks:
-            return next((one for one in read if isinstance(source.parents[one], ast.Compare)), None)
+            return next((one for one in read if isinstance(source.parents[one], ast.Compare | ast.Call)), None)
         if not isinstance(later, ast.Expr | ast.Assign) or any(isinstance(one.ctx, ast.Store) for one in read):
             return None
     return None
@@ -182,13 +188,29 @@ _THE_SAME_TRUTH = frozenset(["all", "any", "bool", "item", "cpu"])
 """Functions and methods whose result is what they are given, of one truth."""
 
 
+_DEMANDING = {"assertTrue": True, "assertFalse": False} | dict.fromkeys(
+    [*_METHODS, "assertEqual", "assertListEqual", "assert_", "_assert"], True
+)
+"""Functions and methods that raise where what they compare, or are given, is not this."""
+
+
+def _demanded(node: ast.AST | None) -> bool | None:
+    """The truth that an expression demands, as `self.assertTrue(...)` does; None where it demands none."""
+    function = node.func if isinstance(node, ast.Call) else None
+    return _DEMANDING.get(function.attr) if isinstance(function, ast.Attribute) else None
+
+
 def _use(node: ast.expr, source: _Source, frame: FrameType) -> Use | None:
+    if _demanded(node) is not None:
+        return Use(True, ends=True)
     path = [node]
     while isinstance(above := source.parents[path[-1]], ast.expr) and not isinstance(above, ast.Lambda):
         path.append(above)
     use = _of_statement(above, path[-1], source, frame)
     for outer, inner in itertools.pairwise(reversed(path)):
-        if isinstance(outer, ast.UnaryOp) and isinstance(outer.op, ast.Not | ast.Invert):
+        if (truth := _demanded(outer)) is not None and isinstance(outer, ast.Call) and inner in outer.args[:1]:
+            use = Use(truth, ends=True)
+        elif isinstance(outer, ast.UnaryOp) and isinstance(outer.op, ast.Not | ast.Invert):
             use = use and use.negated()
         elif isinstance(outer, ast.BoolOp):
             each = isinstance(outer.op, ast.And)

@@ -26,7 +26,7 @@ def using() -> Use | None:
     for frame in _frames():
         if _is_users(frame):
             return use(frame)
-        if not _name(frame).startswith((*_TOOLS, "numpy.", "contextlib.")):
+        if not _name(frame).startswith((*_TOOLS, "numpy.", "contextlib.", "unittest.")):
             return Use()
     return Use()
 
