@@ -299,6 +299,7 @@ def test_a_case_of_unittests_ends_by_what_it_compares(added):
 UNSAID = """
 assert -(y - x).abs().max() < 1e-3
 assert (y - x).abs().max() * -1 < 1e-3
+print((y - x).abs().max() == 2, torch.cosine_similarity(y, x, dim=0) == 0)
 err = (y - x).abs().max().item(); assert -err < 1e-3; assert err * -1 < 1e-3
 assert (y * x).sum() / (y * y + x * x).sum() > 0
 assert x.norm() / (y - x).sum() > 0
