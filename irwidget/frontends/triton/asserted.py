@@ -215,7 +215,7 @@ def _use(node: ast.expr, source: _Source, frame: FrameType) -> Use | None:
         elif isinstance(outer, ast.BoolOp):
             each = isinstance(outer.op, ast.And)
             if use and use.wanted is not each and use.wanted is not None and inner is not outer.values[-1]:
-                use = use._replace(partly=True)
+                use = Use(use.wanted, use.ends, partly=True)
         elif not (isinstance(outer, ast.Attribute | ast.NamedExpr) or _passes_on(outer, inner)):
             return Use()
     return use
