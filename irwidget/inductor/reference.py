@@ -129,7 +129,7 @@ def _case(graph: _Judged, args: list[Any], samples_wanted: int) -> Case:
     wanted |= {_input(name): after[name] for name in names if name in outcome.changed}
     traced = Outcome(attributes.lifted(graph.module, graph.held, formulas=True), names, graph.modes)
     traced.changed = outcome.changed
-    exact, samples, others = _evaluated(_program(traced, args), args, samples_wanted)
+    exact, samples, others = _evaluated(*_program(traced, args), samples_wanted)
     results = (
         unsettled.opened(
             result_of(label, want, exact[i], [sample[i] for sample in samples]), exact[i], [one[i] for one in others]
@@ -159,8 +159,11 @@ def _not_in_float64(error: Exception) -> Unexecuted:
     return Unexecuted(f"it cannot be evaluated in float64: {type(error).__name__}: {first_line(error)}")
 
 
-def _program(outcome: Outcome, args: list[Any]) -> torch.fx.GraphModule:
-    """All of it, backward too, as one graph of ATen's operations that changes nothing in place. Raises Unexecuted."""
+def _program(outcome: Outcome, args: list[Any]) -> tuple[torch.fx.GraphModule, list[Any]]:
+    """All of it, backward too, as one graph of ATen's operations that changes nothing in place, and what that is given.
+
+    Raises Unexecuted.
+    """
     from torch.fx.experimental.proxy_tensor import make_fx
 
     def flat(*values: Any) -> list[Any]:
@@ -170,7 +173,9 @@ def _program(outcome: Outcome, args: list[Any]) -> torch.fx.GraphModule:
     try:
         made = make_fx(flat, table)(*own(args))
         if _changes(made):
-            made = make_fx(private.get("dispatch_functionalize")(flat), table)(*own(args))
+            args, parts = _memories(args)
+            functional = private.get("dispatch_functionalize")(lambda *values: flat(*parts(values)))
+            made = make_fx(functional, table)(*own(args))
     except Exception as error:
         raise _not_in_float64(error) from error
     for node in made.graph.nodes:
@@ -178,7 +183,7 @@ def _program(outcome: Outcome, args: list[Any]) -> torch.fx.GraphModule:
             raise Unexecuted(f"random: {node.target} gives other numbers on every run")
     if _changes(made):
         raise Unexecuted("it changes tensors in place in a way that cannot be evaluated in float64")
-    return made
+    return made, args
 
 
 def _changes(module: Any) -> bool:
@@ -205,6 +210,36 @@ def own(values: Sequence[Any]) -> list[Any]:
         else:
             made.append(_own(one) if is_tensor(one) else one)
     return made
+
+
+def _memories(values: list[Any]) -> tuple[list[Any], Callable[[Sequence[Any]], list[Any]]]:
+    """Values with one tensor for what shares a memory, which stands first, and a function that takes them from it.
+
+    So what is written through one is read through another where nothing is changed in place. What wants a gradient, and
+    what has another type, stays as it is.
+    """
+    plain = [one for one in values if is_tensor(one) and one.layout is torch.strided and not one.requires_grad]
+    keys = [(storage_id(one), one.dtype) for one in plain]
+    bases = {
+        key: torch.empty(0, dtype=one.dtype).set_(one.untyped_storage())  # pyright: ignore
+        for key, one in zip(keys, plain, strict=True)
+        if keys.count(key) > 1
+    }
+    places = {id(one): (key, one) for key, one in zip(keys, plain, strict=True) if key in bases}
+
+    def parts(given: Sequence[Any]) -> list[Any]:
+        known = dict(zip(bases, given, strict=False))
+        others = iter(given[len(bases) :])
+        found: list[Any] = []
+        for one in values:
+            if id(one) in places:
+                key, part = places[id(one)]
+                found.append(known[key].as_strided(part.shape, part.stride(), part.storage_offset()))
+            else:
+                found.append(next(others))
+        return found
+
+    return [*bases.values(), *(one for one in values if id(one) not in places)], parts
 
 
 def _part(one: torch.Tensor, bases: dict[int, torch.Tensor]) -> torch.Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Literal
 
@@ -168,14 +168,22 @@ class Compilation:
         if op.kind in ("extern", "fallback"):
             return f"{op.name}{line} calls {op.kernel}: {_reason_of_call(op)}; to change it: {_cure_of_call(op)}"
         beside = [one.name for one in self.captured.ops if same_kernel(one, op) and one.name != op.name]
-        others = f", with {', '.join(beside)}" if beside else ", alone"
+        alone = ", in loops of its own" if self._has_more(op) else ", alone"
+        others = f", with {', '.join(beside)}" if beside else alone
         return f"{op.name}{line} is in {op.kernel or 'no kernel'}{others}"
 
+    def _has_more(self, op: InductorOp) -> bool:
+        """Whether the C++ function that an operation is in has other loops, too."""
+        there = {one.group for one in self.captured.ops if one.kernel == op.kernel and one.graph == op.graph}
+        return op.kernel.startswith("cpp_") and len(there) > 1
+
     def _pair(self, first: tuple[InductorOp, ...], second: tuple[InductorOp, ...]) -> Why:
-        together = [(a, b) for a in first for b in second if same_kernel(a, b)]
+        together = [(a, b) for a in first for b in second if a is not b and same_kernel(a, b)]
         if together:
             kernel = together[0][0].kernel
             return Why("fused", first, second, (), (), f"fused: both are in {kernel}")
+        if same := [op for op in first if op in second]:
+            return replace(self._alone(same), first=first, second=second)
         if apart := self._in_other_graphs(first, second) or _in_other_subgraphs(first, second):
             return apart
         called = [op for op in (*first, *second) if op.kind in ("extern", "fallback")]

@@ -10,6 +10,7 @@ from irwidget.trace import Scope, Trace, Verdict, dump
 
 X = torch.arange(6.0).reshape(2, 3) + 0.5
 WANTED = X.clone().requires_grad_()
+SHARED = torch.rand(96, generator=torch.Generator().manual_seed(0))
 trace = torch.fx.symbolic_trace
 
 
@@ -27,6 +28,22 @@ def in_two(x):
     made = x + 1
     made.mul_(2)
     return made
+
+
+def through(x, y):
+    x.exp_()
+    return y.softmax(0), x.norm()
+
+
+def through_powers(x, y):
+    x.copy_(torch.exp2(x * 1.44269504))
+    return y.softmax(0), x.norm()
+
+
+def not_through(x, y):
+    before = y.clone()
+    x.exp_()
+    return before.softmax(0), x.norm()
 
 
 def flipped_gradient(x):
@@ -52,6 +69,8 @@ def gives(what):
     (lambda x: x.as_strided((3,), (2,)) + 0, lambda x: x[:3] + 0, [torch.arange(12.0)[::2]], ("equal", "")),
     (in_two, lambda x: (x + 1) * 2, [X], ("equal", "")),
     (in_two, lambda x: (x + 1) * 3, [X], ("differs", "result 0[")),
+    (through, through_powers, [SHARED[:64], SHARED[32:]], ("equal", "")),
+    (through, not_through, [SHARED[:64], SHARED[32:]], ("differs", "result 0[")),
     (lambda x: x * x, lambda x: x * x.detach(), [WANTED], ("differs", "gradient of 'x'[")),
     (lambda x: x * 1, flipped_gradient, [WANTED], ("differs", "gradient of 'x'[")),
     (lambda x: torch.rand_like(x), lambda x: x, [X], ("not checked", "random")),

@@ -104,6 +104,15 @@ def test_why_what_is_in_a_branch_is_no_kernel_with_what_is_outside(branched):
     assert branched.why("true_graph_0_op0", "true_graph_0_op2").answer == "not compared"
 
 
+def test_one_operation_asked_for_twice_is_not_fused_with_itself():
+    low = irwidget.lower(lambda x: torch.cond(x.sum() > 0, lambda x: x.relu().softmax(0), lambda x: x.exp(), (x,)), X,
+                         to="inductor_cpp")  # fmt: skip
+    apart, one = low.why("true_graph_0", "true_graph_0_op0"), low.why("true_graph_0_op0")
+    assert (apart.text, len(apart.first), apart.second) == (one.text, len(low.why("true_graph_0").first), one.first)
+    assert one.text.startswith("true_graph_0_op0 (line ")
+    assert one.text.endswith(", in loops of its own")
+
+
 def test_a_pattern_is_not_said_of_a_node_with_that_name_in_another_graph(branched):
     inside, outside = (str(branched.why(one)) for one in ("true_graph_0_op2", "op2"))
     assert ("f16[64, 64]" in inside, "f64[64, 64]" in inside) == (True, False)

@@ -182,6 +182,16 @@ def test_the_autotuner_skips_configurations_that_assert():
     assert "too small" in launches.diagnostics[0].message
 
 
+def test_a_launch_after_an_autotuned_one_is_executed():
+    tuned = triton.autotune([triton.Config({"BLOCK": 128})], key=[])(asserting)
+    x = torch.rand(128)
+    with frontend.recording("sm_90", values=True):
+        tuned[(1,)](x.clone())
+        made = torch.empty_like(x)
+        add_kernel[(1,)](x, x, made, 128, BLOCK=128)
+    assert torch.equal(made, x + x)
+
+
 def test_heuristics_choose_constants():
     kernel = triton.heuristics({"BLOCK": lambda args: triton.next_power_of_2(args["length"])})(add_kernel)
 

@@ -125,6 +125,7 @@ wrong = not torch.allclose(y, R); assert not wrong
 wrong = lambda a, b: not torch.allclose(a, b); assert not wrong(y, R)
 assert torch.mean((y - R) ** 2) < 1e-6
 assert ((y - R) * 2).pow(2).mean().sqrt().item() < 1e-3
+assert (y - R.sqrt() ** 2).abs().max() < 1e-3
 assert torch.nn.functional.mse_loss(y, R) < 1e-6
 assert torch.dist(y, R) < 1e-3
 assert torch.norm(y - R) / torch.norm(R) < 1e-3
@@ -183,11 +184,21 @@ assert np.linalg.norm(y.numpy() - R.numpy()) / np.linalg.norm(R.numpy()) < 1e-5
 assert np.all(np.abs(y.numpy() - R.numpy()) <= 1e-3 + 1e-3 * np.abs(R.numpy()))
 assert np.isclose(y.numpy(), R.numpy(), 1e-4).all()
 assert np.count_nonzero(y.numpy() != R.numpy()) == 0
+a, b = np.asarray(y), np.array(R); assert np.abs(a - b).max() < 1e-3
+a = np.array(y, dtype=np.float64); assert np.abs(a - np.asarray(R)).max() < 1e-3
+err = float((y - R).abs().max()); print(err); assert err < tol, err
+assert (torch.isclose(y, R) == 0).sum().item() <= 0
+assert torch.isclose(y, R).float().mean() > 0.99
+off = torch.logical_or((y - R).abs() > 1e-3 * R.abs(), torch.logical_xor(y.isnan(), R.isnan())); assert off.sum() == 0
 """.strip().splitlines()
 IN_PART = """
 assert torch.cosine_similarity(y, R, dim=0) > 0.999
 assert 1 - torch.nn.CosineSimilarity(0)(y, R) < 1e-3
 assert np.allclose(y.numpy() * 2, R.numpy() * 2)
+near = torch.cosine_similarity(y, R, dim=0).item(); assert 1 - near < 1e-3
+assert y.numel() - torch.isclose(y, R).sum().item() == 0
+z = R; assert (y * z).sum() / (y.norm() * z.norm()) > 0.999
+a, b = y.double(), R.double(); assert a @ b / (a.norm() * torch.sqrt((b * b).sum()) + 1e-8) > 0.999
 """.strip().splitlines()
 """What says less of a kernel that is right than of one that is wrong."""
 
@@ -212,12 +223,87 @@ def test_what_a_cell_computes_of_a_difference_is_followed_in_numpy_lists_and_sim
     assert dict(zip(forms, wrong, strict=True)) == exact
 
 
+FUNCTIONS = """
+tol = 1e-3
+def returning(a, b):
+    if (a - b).abs().max() < tol:
+        return True
+    print("differs")
+    return False
+
+def raising(a, b):
+    err = (a - b).abs().max().item()
+    if err <= tol:
+        return
+    raise AssertionError(err)
+
+def verbosely(a, b):
+    wrong = ((a - b).abs() > tol).sum().item()
+    close = wrong == 0
+    if not close and wrong >= 1:
+        raise AssertionError(wrong)
+
+def twice(a, b, strict):
+    if torch.equal(a, b):
+        return
+    if strict:
+        return
+    raise AssertionError
+
+for R in (x + 1, x):
+    for compared in ("assert returning(y, R)", "raising(y, R)", "verbosely(y, R)", "twice(y, R, True)"):
+        try: exec(compared)
+        except AssertionError: pass
+    strict = False; assert torch.equal(y, R) or not strict
+    err = float((y - R).abs().max())
+    if strict: raise AssertionError
+    assert err < 2
+    while float((y - R).abs().max()) > 2: pass
+"""
+
+
+def test_a_function_says_by_what_it_does_after_a_comparison_what_that_is_for():
+    [launch] = frontend.run_cell(shell(), CHECKED + FUNCTIONS, values=True)
+    begin = CHECKED.count("\n")
+    known = [(one.place.line - begin, one.equal) for one in launch.compared if one.place and one.equal is not None]
+    assert known == [(3, True), (10, True), (16, True), (31, True), (3, False), (10, False), (17, False)]
+
+
+CASE = """
+import io, unittest
+class T(unittest.TestCase):
+    def test(self):
+        R = x + N
+        self.assertAlmostEqual((y - R).abs().max().item(), 1 - N, 3)
+        with self.subTest(): self.assertTrue(torch.allclose(y, R), "not close")
+        with self.subTest(): self.assertFalse(((y - R).abs() > 1e-3).any())
+        with self.subTest(): self.assertLess((y - R).abs().max().item(), 1e-3)
+        with self.subTest(): self.assertLessEqual(float((y - R).abs().max()), 1e-3)
+        with self.subTest():
+            err = float((y - R).abs().max())
+            self.assertGreater(1e-3, err)
+        with self.subTest(): self.assertEqual((y != R).sum().item(), 0)
+        with self.subTest(): self.assertListEqual(y.tolist(), R.tolist())
+unittest.TextTestRunner(stream=io.StringIO()).run(T("test"))
+"""
+
+
+@pytest.mark.parametrize("added", [1, 0])
+def test_a_case_of_unittests_ends_by_what_it_compares(added):
+    [launch] = frontend.run_cell(shell(), CHECKED + CASE.replace("N", str(added)), values=True)
+    begin = CHECKED.count("\n")
+    known = [(one.place.line - begin, one.equal, one.asked) for one in launch.compared if one.equal is not None]
+    assert known == [(line, added == 1, True) for line in (6, 7, 8, 9, 12, 13, 14)]
+
+
 UNSAID = """
 assert -(y - x).abs().max() < 1e-3
 assert (y - x).abs().max() * -1 < 1e-3
+print((y - x).abs().max() == 2, torch.cosine_similarity(y, x, dim=0) == 0)
 err = (y - x).abs().max().item(); assert -err < 1e-3; assert err * -1 < 1e-3
 assert (y * x).sum() / (y * y + x * x).sum() > 0
 assert x.norm() / (y - x).sum() > 0
+assert 2 - (y - x).sum().item() * -1 > 0 and (y - x).abs().max().item() - (y - x).min().item() < 1
 z = x * 1; assert 2 * (y * x).sum() / (y * y + z * z).sum() > 0
 assert torch.from_numpy(y.numpy()).equal(y) and torch.tensor(y.tolist()).equal(y)
 a = y.numpy() - x.numpy(); a[:] = 0; assert np.abs(a).max() < 1e-3
@@ -276,7 +362,7 @@ AGAIN = "plus_one[(1,)](x, y)"
         ("if torch.equal(y, x): n = 1", NOTHING),
         ("while not torch.equal(y, x): y.copy_(x)", NOTHING),
         ("assert (y - x).abs().max() > 0", NOTHING),
-        ("assert torch.allclose(y, x) or torch.allclose(y, x + 1)", NOTHING),
+        ("assert torch.allclose(y, x) or torch.allclose(y, x + 1)", AGREES),
         (
             "n = 0.0; n = max(n, (y - x).abs().max().item())",
             "reads how far it is off its reference, 1 (line 13), and comp",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
-from irwidget import private_numpy
+from irwidget import private_numpy, private_torch
 
 Follow = Callable[[str, Sequence[Any], Any], Any]
 """Is told of a computation of NumPy's: PyTorch's name of it, what it is given, its result. Returns the result."""
@@ -108,6 +109,11 @@ def followed(plain: Any, follow: Follow) -> Any:
     return made
 
 
+def is_result(value: Any) -> bool:
+    """Whether a value is a tensor, or an array that is followed."""
+    return isinstance(value, (torch.Tensor, _kind()))
+
+
 def as_tensor(value: Any) -> Any:
     """An array as a tensor that shares its memory with it, and that of the tensor that it is of; others as they are.
 
@@ -127,3 +133,34 @@ def as_tensor(value: Any) -> Any:
         return base.detach().as_strided(made.shape, made.stride(), offset)
     except (TypeError, ValueError):  # strings, numbers of other widths, and strides backwards
         return None
+
+
+of: Callable[[torch.Tensor], Any] = torch.Tensor.numpy
+"""A tensor as an array, of which nobody is told."""
+
+
+class Lent:
+    """Memory of tensors that NumPy was given, which may write there unseen."""
+
+    def __init__(self) -> None:
+        self._sums: dict[int, tuple[private_torch.StorageWeakRef, int]] = {}
+        """A sum of what memory held then."""
+
+    def give(self, tensor: torch.Tensor) -> None:
+        """NumPy gets the memory of a tensor."""
+        storage = tensor.untyped_storage()
+        self._sums[private_torch.storage_id(tensor)] = private_torch.StorageWeakRef(storage), _sum(storage)
+
+    def written(self, storage: torch.UntypedStorage) -> None:
+        """Something else has written there: what NumPy did before does not matter."""
+        self._sums.pop(private_torch.storage_key(storage), None)
+
+    def is_as_given(self, tensor: torch.Tensor) -> bool:
+        """Whether NumPy has not written into a tensor's memory, as far as it can be seen."""
+        given = self._sums.get(private_torch.storage_id(tensor))
+        return given is None or given[1] == _sum(tensor.untyped_storage())
+
+
+def _sum(storage: torch.UntypedStorage) -> int:
+    flat: Any = torch.empty(0, dtype=torch.uint8)
+    return zlib.crc32(of(flat.set_(storage)))

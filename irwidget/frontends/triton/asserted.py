@@ -20,9 +20,20 @@ class Use(NamedTuple):
     """What it is to be; None where the cell does not say so, and shows or keeps it."""
     ends: bool = False
     """Whether the cell ends where it is not."""
+    partly: bool = False
+    """Whether something else decides where it is not, as the second part of an `or`."""
 
     def negated(self) -> Use:
-        return self if self.wanted is None else Use(not self.wanted, self.ends)
+        return self if self.wanted is None else self._replace(wanted=not self.wanted)
+
+
+class Asked(NamedTuple):
+    """What a number is compared with, as if it came first."""
+
+    by: str
+    bound: float
+    use: Use | None
+    line: int
 
 
 def by_an_assert(frame: FrameType) -> bool:
@@ -48,34 +59,60 @@ def use(frame: FrameType) -> Use | None:
     # A method's call begins at its name where that is in a line of its own.
     if not (node := max(begun, key=lambda one: (one.lineno, one.col_offset, -_depth(one, parents)), default=None)):
         return Use()
-    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("max", "min", "sorted"):
+    name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+    if name in ("max", "min", "sorted") or (".assert" in name and _demanded(node) is None):  # as assertAlmostEqual
         return None
     return _use(node, source, frame)
 
 
 _SIGNS: dict[type[ast.cmpop], str] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
+_METHODS = {"assertLess": "<", "assertLessEqual": "<=", "assertGreater": ">", "assertGreaterEqual": ">="}
+"""Methods of unittest's that compare numbers."""
 
 
-def bound(frame: FrameType) -> tuple[str, float, Use | None] | None:
+def bound(frame: FrameType) -> Asked | None:
     """What the number that the running instruction of a frame makes by `float(...)` is compared with, and what for.
 
-    The operator as if the number came first. None where it is not compared at once with a number that is written there,
-    or has a name.
+    None where it is not compared with a number that is written there, or has a name, at once or as soon as it has got a
+    name of its own.
     """
     first, last, start, end = _span_of(frame)
     source = _read(frame)
     calls = [one for one in source.parents if isinstance(one, ast.Call) and _span(one) == (first, last, start, end)]
-    above = source.parents[calls[0]] if calls and ast.unparse(calls[0].func) == "float" else None
-    if not isinstance(above, ast.Compare) or len(above.ops) != 1 or type(above.ops[0]) not in _SIGNS:
+    if not calls or ast.unparse(calls[0].func) != "float":
         return None
-    by = _SIGNS[type(above.ops[0])]
-    is_left = above.left is calls[0]
-    other = above.comparators[0] if is_left else above.left
+    number: ast.expr | None = calls[0]
+    match source.parents[calls[0]]:
+        case ast.Assign(targets=[ast.Name() as name], value=value) as statement if value is number:
+            number = _compared_next(name.id, statement, source)
+        case _:
+            pass
+    match source.parents[number] if number else None:
+        case ast.Compare(left=left, ops=[sign], comparators=[right]) as above:
+            by = _SIGNS.get(type(sign), "")
+        case ast.Call(func=ast.Attribute(attr=method), args=[left, right, *_]) as above:
+            by = _METHODS.get(method, "")
+        case _:
+            return None
+    is_left = left is number
+    other = right if is_left else left
     known = frame.f_globals | frame.f_locals
-    value = known.get(other.id) if isinstance(other, ast.Name) else getattr(other, "value", None)
-    if not isinstance(value, int | float):
+    limit = known.get(other.id) if isinstance(other, ast.Name) else getattr(other, "value", None)
+    if not by or not isinstance(limit, int | float):
         return None
-    return by if is_left else by.translate(_TURNED), value, _use(above, source, frame)
+    return Asked(by if is_left else by.translate(_TURNED), limit, _use(above, source, frame), above.lineno)
+
+
+def _compared_next(name: str, statement: ast.stmt, source: _Source) -> ast.Name | None:
+    """Where what a statement gives a name is compared: by the next `assert` or `if`, if nothing between ends."""
+    for later in source.rest[statement]:
+        asks = isinstance(later, ast.Assert | ast.If) or _demanded(getattr(later, "value", None)) is not None
+        read = [one for one in ast.walk(getattr(later, "test", later)) if isinstance(one, ast.Name) and one.id == name]
+        if asks:
+            return next((one for one in read if isinstance(source.parents[one], ast.Compare | ast.Call)), None)
+        if not isinstance(later, ast.Expr | ast.Assign) or any(isinstance(one.ctx, ast.Store) for one in read):
+            return None
+    return None
 
 
 _TURNED = str.maketrans("<>", "><")
@@ -95,6 +132,8 @@ class _Source(NamedTuple):
     """What each of its expressions is directly in."""
     names: dict[str, list[ast.Name]]
     """Where each name is, in order."""
+    rest: dict[ast.stmt, list[ast.stmt]]
+    """What comes after each of its statements in the same block."""
 
 
 def _read(frame: FrameType) -> _Source:
@@ -106,7 +145,7 @@ def _parsed(source: str) -> _Source:
     try:
         nodes = [*ast.walk(ast.parse(source))]
     except (SyntaxError, ValueError, RecursionError):
-        return _Source(frozenset(), {}, {})
+        return _Source(frozenset(), {}, {}, {})
     parents = {child: node for node in nodes for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)}
     names: dict[str, list[ast.Name]] = {}
     for name in sorted((one for one in nodes if isinstance(one, ast.Name)), key=_place):
@@ -119,7 +158,9 @@ def _parsed(source: str) -> _Source:
         found |= {_span(part) for part in parts if isinstance(part, ast.Call | ast.Compare)}
         if not any(isinstance(part, ast.UnaryOp | ast.BoolOp | ast.IfExp | ast.NamedExpr) for part in parts):
             found.add(_span(statement))
-    return _Source(frozenset(found), parents, names)
+    blocks = [block for node in nodes for _, block in ast.iter_fields(node) if isinstance(block, list)]
+    rest = {one: block[at:] for block in blocks for at, one in enumerate(block, 1) if isinstance(one, ast.stmt)}
+    return _Source(frozenset(found), parents, names, rest)
 
 
 def _parts(test: ast.expr) -> list[ast.expr]:
@@ -147,17 +188,34 @@ _THE_SAME_TRUTH = frozenset(["all", "any", "bool", "item", "cpu"])
 """Functions and methods whose result is what they are given, of one truth."""
 
 
+_DEMANDING = {"assertTrue": True, "assertFalse": False} | dict.fromkeys(
+    [*_METHODS, "assertEqual", "assertListEqual", "assert_", "_assert"], True
+)
+"""Functions and methods that raise where what they compare, or are given, is not this."""
+
+
+def _demanded(node: ast.AST | None) -> bool | None:
+    """The truth that an expression demands, as `self.assertTrue(...)` does; None where it demands none."""
+    function = node.func if isinstance(node, ast.Call) else None
+    return _DEMANDING.get(function.attr) if isinstance(function, ast.Attribute) else None
+
+
 def _use(node: ast.expr, source: _Source, frame: FrameType) -> Use | None:
+    if _demanded(node) is not None:
+        return Use(True, ends=True)
     path = [node]
     while isinstance(above := source.parents[path[-1]], ast.expr) and not isinstance(above, ast.Lambda):
         path.append(above)
     use = _of_statement(above, path[-1], source, frame)
     for outer, inner in itertools.pairwise(reversed(path)):
-        if isinstance(outer, ast.UnaryOp) and isinstance(outer.op, ast.Not | ast.Invert):
+        if (truth := _demanded(outer)) is not None and isinstance(outer, ast.Call) and inner in outer.args[:1]:
+            use = Use(truth, ends=True)
+        elif isinstance(outer, ast.UnaryOp) and isinstance(outer.op, ast.Not | ast.Invert):
             use = use and use.negated()
         elif isinstance(outer, ast.BoolOp):
             each = isinstance(outer.op, ast.And)
-            use = use if use and use.wanted in (None, each) else None
+            if use and use.wanted is not each and use.wanted is not None and inner is not outer.values[-1]:
+                use = Use(use.wanted, use.ends, partly=True)
         elif not (isinstance(outer, ast.Attribute | ast.NamedExpr) or _passes_on(outer, inner)):
             return Use()
     return use
@@ -178,8 +236,13 @@ def _of_statement(statement: ast.AST, expression: ast.expr, source: _Source, fra
         case ast.Assert(test=test) if test is expression:
             return Use(True, ends=True)
         case ast.If(body=body, orelse=other):
+            if not other and isinstance(body[-1], ast.Return | ast.Continue):
+                other = _straight(source.rest[statement])
             if (ends := _ends(body)) or _ends(other):
                 return Use(not ends, ends=True)
+            if (truth := _returned(body)) is not None and _returned(other) is (not truth) and frame.f_back:
+                outer = use(frame.f_back)
+                return outer if truth or outer is None else outer.negated()
             if not all(isinstance(one, ast.Expr) for one in (*body, *other)):
                 return None
             return Use() if other else Use(False)
@@ -199,6 +262,21 @@ def _of_name(name: ast.Name, source: _Source, frame: FrameType) -> Use | None:
     read = itertools.takewhile(lambda one: isinstance(one.ctx, ast.Load), later)
     uses = [_use(one, source, frame) for one in read]
     return next((one for one in uses if one is None or one.wanted is not None), Use())
+
+
+def _straight(statements: list[ast.stmt]) -> list[ast.stmt]:
+    """Statements up to the first that may go on elsewhere."""
+    ways = ast.If | ast.For | ast.While | ast.With | ast.Try | ast.Match
+    return [*itertools.takewhile(lambda one: not isinstance(one, ways), statements)]
+
+
+def _returned(body: list[ast.stmt]) -> bool | None:
+    """The truth that statements return, where they say it."""
+    match body[-1:]:
+        case [ast.Return(value=ast.Constant(value=bool() as truth))]:
+            return truth
+        case _:
+            return None
 
 
 def _ends(body: list[ast.stmt]) -> bool:

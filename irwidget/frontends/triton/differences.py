@@ -3,89 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from enum import Enum, auto
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from irwidget import private_torch
 from irwidget.frontends.triton.distances import COMPARING
-from irwidget.frontends.triton.launch import LaunchComparison
+from irwidget.frontends.triton.kept import Answer, Found, Kept, Says, side
 from irwidget.frontends.triton.ledger import OVERWRITING, has_memory, name_of, plain
 from irwidget.frontends.triton.scopes import as_it_is
-
-Compared = list[LaunchComparison]
-Found = list[tuple[Compared, bool]]
-"""What a comparison is one of, and whether each has a side of it as it was written."""
+from irwidget.frontends.triton.similarities import of_products
 
 LIMIT = 256
 """How many tensors are kept before those that are gone are dropped."""
-
-
-class Says(Enum):
-    """What the elements of a tensor are."""
-
-    AGREES = auto()
-    """Whether each agrees."""
-    DIFFERS = auto()
-    """Whether each does not."""
-    HOW_FAR = auto()
-    """How far each is off, 0 where it is not."""
-    HOW_NEAR = auto()
-    """How near each is, as a similarity says it: the more, the nearer."""
-    PRODUCT = auto()
-    """What a result and its reference give, multiplied."""
-    SQUARES = auto()
-    """Their squares, or those of one of them."""
-
-
-@dataclass(frozen=True)
-class _Side:
-    """A tensor as a place in memory, as long as there is this."""
-
-    storage: int
-    offset: int
-    numel: int
-    weak: private_torch.StorageWeakRef = field(compare=False)
-
-
-@dataclass(frozen=True)
-class Kept:
-    """What a tensor says of a result and its reference."""
-
-    found: Found
-    says: Says
-    by: str = ""
-    """How they were compared: `==`."""
-    bits: bool = False
-    """Whether floats were compared bit by bit."""
-    signed: bool = False
-    """Whether what is far less than 0 is far off, too."""
-    blind: bool = False
-    """Whether what does not differ may be another all the same, as what is twice as large has the same direction."""
-    nan: bool = False
-    """Whether a difference that was compared is NaN, which is neither less nor more than a bound."""
-    sides: frozenset[_Side] = frozenset()
-    """What was multiplied, or squared."""
-    factor: float = 1
-    """By which a product is multiplied, too."""
-
-    def inexact(self) -> Kept:
-        """The same of what shows nothing of the results as they are."""
-        return replace(self, found=[(compared, False) for compared, _ in self.found])
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a comparison says of all elements."""
-
-    found: Found
-    equal: bool
-    said: str = ""
-    wanted: bool = True
-    """What the cell is told where they agree: `x > 0.1` is False then."""
-    bits: bool = False
 
 
 _OF_TWO = {"sub": True, "rsub": True, "dist": False, "mse_loss": False, "l1_loss": False}
@@ -96,8 +27,11 @@ _OF_ONE = _UNSIGNED | frozenset("neg sqrt max amax mean sum div mul pow clone _t
 _AS_NEAR = frozenset("log log2 log10 sqrt min amin mean div mul clone _to_copy".split())
 """Operators that say no less of how near they are."""
 _SHIFTING = ("sub", "rsub", "add")
-_COUNTING = frozenset("sum count_nonzero _to_copy".split())
+_COUNTING = frozenset("sum count_nonzero _to_copy mean".split())
 """Operators that make numbers of truths, 0 where none holds."""
+_NORMS = ("norm", "linalg_vector_norm")
+_SAYING = {"eq": "==", "ne": "!=", "logical_xor": "!="}
+"""Operators that say of each element whether two tensors have the same, or not."""
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
@@ -148,14 +82,20 @@ class Differences:
     def made(self, name: str, args: Sequence[Any], kwargs: Any) -> Kept | None:
         """What the result of an operation says."""
         one, other = (self.of(arg) for arg in (*args[:2], None, None)[:2])
+        if any(each.sides for each in (one, other) if each):
+            if kept := of_products(name, one, other, args):
+                return kept
+            one, other = (None if each and each.sides else each for each in (one, other))  # numbers like others
         if one is None and other is None:
             return None if kwargs.get("alpha", 1) != 1 else self._first(name, args[:2])
+        if one and name in ("eq", "ne") and (turned := _of_a_truth(name, one, args[1])):
+            return turned
         if name in COMPARING:
             return _bounded(COMPARING[name], one, other, args)
-        if any(side.sides for side in (one, other) if side):
-            return _of_products(name, one, other, args)
+        if one and other and name.startswith(("logical_", "bitwise_")):
+            return _of_truths(name, (one, other), args)
         if (one is None) != (other is None) and (name in _SHIFTING or (one is None and name == "div")):
-            return self._beside(name, one or other, args, first=one is not None) if not kwargs else None
+            return self.beside(name, one or other, args, first=one is not None) if not kwargs else None
         if one is None or (other is not None and (name != "mul" or one is not other)):
             return None
         if one.says is Says.HOW_FAR:
@@ -164,12 +104,12 @@ class Differences:
         if one.says is Says.HOW_NEAR:
             return one if name in _AS_NEAR and _is_positive(name, args) else None
         if name in ("logical_not", "bitwise_not"):
-            return replace(one, says=Says.DIFFERS if one.says is Says.AGREES else Says.AGREES)
-        if one.says is Says.DIFFERS and name in _COUNTING:
-            return replace(one, says=Says.HOW_FAR)
+            return _negated(one)
+        if name in _COUNTING:
+            return replace(one, says=Says.HOW_FAR if one.says is Says.DIFFERS else Says.HOW_NEAR)
         return one if name in ("clone", "all" if one.says is Says.AGREES else "any") else None
 
-    def _beside(self, name: str, kept: Kept | None, args: Sequence[Any], *, first: bool) -> Kept | None:
+    def beside(self, name: str, kept: Kept | None, args: Sequence[Any], *, first: bool) -> Kept | None:
         """What a difference, or a similarity, says beside something else: `y - x - 1`, `1 - cosine`, `norm / error`."""
         other = args[first]
         if kept is None or (isinstance(other, torch.Tensor) and (self._is_result(other) or not _all(_finite, other))):
@@ -190,43 +130,49 @@ class Differences:
         squared = name == "square" or (name == "pow" and isinstance(second, int | float) and second == 2)
         squared |= name == "mul" and sides[0] is second
         if squared and isinstance(sides[0], torch.Tensor) and has_memory(sides[0]):
-            return Kept([], Says.SQUARES, sides=frozenset([_side(sides[0])]))
-        if name not in _OF_TWO and name not in ("eq", "ne", "mul"):
+            return Kept([], Says.SQUARES, sides=frozenset([side(sides[0])]))
+        if name in _NORMS and has_memory(sides[0]) and (second is sides[0] or second in (2, None)):
+            return Kept([], Says.LENGTHS, sides=frozenset([side(sides[0])]))
+        if name not in _OF_TWO and name not in (*_SAYING, "mul", "dot"):
             return None
         if not all(isinstance(side, torch.Tensor) for side in sides) or not (found := self._found(sides)):
             return None
-        if name == "mul":
-            return Kept(found, Says.PRODUCT, sides=frozenset(map(_side, sides))) if _are_alike(*sides) else None
+        if name in ("mul", "dot"):
+            return Kept(found, Says.PRODUCT, sides=frozenset(map(side, sides))) if _are_alike(*sides) else None
         if name in _OF_TWO:
             kept = Kept(found, Says.HOW_FAR, signed=_OF_TWO[name])
         else:
             floats = any(side.is_floating_point() or side.is_complex() for side in sides)
-            kept = Kept(found, Says.AGREES if name == "eq" else Says.DIFFERS, COMPARING[name], bits=floats)
+            kept = Kept(found, Says.AGREES if name == "eq" else Says.DIFFERS, _SAYING[name], bits=floats)
         known = _finite if name in _OF_TWO else _is_number  # NaN is not NaN, and infinities not near each other
         return kept if all(_all(known, side) for side in sides if not self._is_result(side)) else kept.inexact()
-
-
-def _side(tensor: torch.Tensor) -> _Side:
-    storage = tensor.untyped_storage()
-    weak = private_torch.StorageWeakRef(storage)
-    return _Side(weak.cdata, int(tensor.storage_offset()), tensor.numel(), weak)
 
 
 def _are_alike(one: torch.Tensor, other: torch.Tensor) -> bool:
     return one.shape == other.shape and has_memory(one) and has_memory(other)
 
 
-def _of_products(name: str, one: Kept | None, other: Kept | None, args: Sequence[Any]) -> Kept | None:
-    """What becomes of products: `2 * (x * y).sum() / (x * x + y * y).sum()` is 1 where x is y, and less elsewhere."""
-    if one is None:
+def _negated(one: Kept) -> Kept:
+    return replace(one, says=Says.DIFFERS if one.says is Says.AGREES else Says.AGREES)
+
+
+def _of_a_truth(name: str, one: Kept, other: Any) -> Kept | None:
+    """What truths of elements say beside one: `close == 0`."""
+    if one.says not in (Says.AGREES, Says.DIFFERS) or not isinstance(other, int) or other not in (0, 1):
         return None
-    if other is None:
-        number = args[1] if name == "mul" else 1 if name in ("sum", "clone", "_to_copy") else None
-        return replace(one, factor=one.factor * number) if isinstance(number, int | float) else None
-    if name == "add" and one.says is other.says is Says.SQUARES and one.factor == other.factor == 1:
-        return replace(one, sides=one.sides | other.sides)
-    similar = name == "div" and one.says is Says.PRODUCT and other.says is Says.SQUARES and one.sides == other.sides
-    return Kept(one.found, Says.HOW_NEAR) if similar and one.factor == 2 * other.factor else None
+    return one if bool(other) == (name == "eq") else _negated(one)
+
+
+def _of_truths(name: str, both: Sequence[Kept], args: Sequence[Any]) -> Kept | None:
+    """What several comparisons say of each element: `(far > bound) | (isnan(y) ^ isnan(x))`."""
+    says = {"or": Says.DIFFERS, "and": Says.AGREES}.get(name.rpartition("_")[2])
+    if any(one.says is not says for one in both):
+        return None
+    with as_it_is():
+        fails = [bool(side.any()) if says is Says.DIFFERS else not bool(side.all()) for side in args[:2]]
+    first = next((one for one, failing in zip(both, fails, strict=True) if failing), None)
+    exact = next((one for one in both if all(as_written for _, as_written in one.found)), both[0])
+    return replace(first or exact, nan=all(one.nan for one in both))  # else one of them looks for NaN
 
 
 def _farther(name: str, one: Kept, args: Sequence[Any]) -> Kept:

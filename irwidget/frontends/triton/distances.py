@@ -9,6 +9,10 @@ from typing import Any
 Told = Callable[[Any, str, Any, bool], None]
 """Is told of a comparison: one side, the operator, the other side, whether it holds."""
 
+Beside = Callable[[str, Any, Any, bool], Any]
+"""Makes a number that tells of one that is added to, or subtracted from, another: the operator, the other, what comes
+out, and whether the other was second."""
+
 ToldEqual = Callable[[Any, Any, str, bool], None]
 """Is told of a comparison of lists: both, the operator, whether it holds."""
 
@@ -22,6 +26,7 @@ class _Distance:
     """What the two kinds of them have in common."""
 
     told: Told
+    beside: Beside
 
     def __reduce__(self) -> Any:
         plain: Any = type(self).__mro__[2]
@@ -57,9 +62,20 @@ def _giving(plain: Any, name: str) -> Callable[..., Any]:
 
     def given(self: _Distance, *others: Any) -> Any:
         made = give(self, *others)
-        return distance(made, self.told) if all(map(_is_positive, others)) else made
+        return distance(made, self.told, self.beside) if all(map(_is_positive, others)) else made
 
     return given
+
+
+def _shifting(plain: Any, name: str) -> Callable[[Any, Any], Any]:
+    shift = getattr(plain, f"__{name}__")
+
+    def shifted(self: _Distance, other: Any) -> Any:
+        made = shift(self, other)
+        known = isinstance(made, int | float) and not isinstance(other, _Distance)
+        return self.beside(name.removeprefix("r"), other, made, not name.startswith("r")) if known else made
+
+    return shifted
 
 
 for _class, _plain in ((_Float, float), (_Int, int)):
@@ -67,14 +83,16 @@ for _class, _plain in ((_Float, float), (_Int, int)):
         setattr(_class, f"__{_name}__", _comparing(_plain, _name, _by))
     for _name in _GIVING:
         setattr(_class, f"__{_name}__", _giving(_plain, _name))
+    for _name in ("add", "radd", "sub", "rsub"):
+        setattr(_class, f"__{_name}__", _shifting(_plain, _name))
 
 
-def distance(value: Any, told: Told) -> Any:
+def distance(value: Any, told: Told, beside: Beside) -> Any:
     """A number that tells what it is compared with; what is none as it is."""
     if type(value) not in (float, int):
         return value
     made = _Float(value) if type(value) is float else _Int(value)
-    made.told = told
+    made.told, made.beside = told, beside
     return made
 
 

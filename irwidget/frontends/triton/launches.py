@@ -14,6 +14,7 @@ from typing import Any
 from irwidget.errors import IRWidgetError
 from irwidget.frontends.triton import grids, measuring
 from irwidget.frontends.triton.captured import CapturedKernel
+from irwidget.frontends.triton.comparisons import Comparisons
 from irwidget.frontends.triton.executing import execute
 from irwidget.frontends.triton.failures import compile_error
 from irwidget.frontends.triton.launch import Launch
@@ -21,7 +22,6 @@ from irwidget.frontends.triton.ledger import LEDGER
 from irwidget.frontends.triton.memory import Memory
 from irwidget.frontends.triton.programs import Program
 from irwidget.frontends.triton.reading import SECONDS, Reading
-from irwidget.frontends.triton.references import References
 from irwidget.frontends.triton.specialization import Specialization, specialize
 from irwidget.frontends.triton.stand_ins import is_address, stand_in, tensors
 from irwidget.frontends.triton.tensors import fake_mode
@@ -54,7 +54,7 @@ class Launches(list[Launch]):
         self._for_others = elsewhere
         self._refused: set[str] = set()
         """The specialisations that this Triton does not compile, noted for another: there is no TTIR of them here."""
-        self.references = References()
+        self.comparisons = Comparisons()
         """What the cell compares with what launches have written."""
         self.arch = arch
         self.real = real
@@ -104,7 +104,7 @@ class Launches(list[Launch]):
         )
         if self.seconds is not None:
             self.seconds = max(0.1, self.seconds - (time.monotonic() - began))
-        self.references.wrote(launch.name, launch.compared, written, (*args, *kwargs.values()))
+        self.comparisons.wrote(launch.name, launch.compared, written, (*args, *kwargs.values()))
 
     def measured(self, captured: CapturedKernel, named: Mapping[str, Any]) -> None:
         """Note that an autotuner has launched what was noted over and over, for its writes, on these arguments."""
@@ -133,7 +133,7 @@ class Launches(list[Launch]):
 
     def _doubt(self, reason: str) -> None:
         self.remark(reason)
-        self.references.doubted(reason)
+        self.comparisons.doubted(reason)
 
     def note(
         self, kernel: Any, args: tuple[Any, ...], grid: Any, kwargs: Mapping[str, Any], *, warmup: bool = False

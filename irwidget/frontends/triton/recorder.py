@@ -16,7 +16,8 @@ from irwidget.frontends.triton import device, failures, gpu
 from irwidget.frontends.triton.autotuning import tune, tune_on_gpu
 from irwidget.frontends.triton.kernels import kernels
 from irwidget.frontends.triton.launches import Launches
-from irwidget.frontends.triton.references import left_out
+from irwidget.frontends.triton.left_out import left_out
+from irwidget.frontends.triton.references import References
 from irwidget.frontends.triton.scopes import replaced
 from irwidget.frontends.triton.tensors import LOCK
 from irwidget.frontends.triton.user_lines import calling_line
@@ -79,7 +80,7 @@ def recording(
                 pretended = device.pretend(launches.arch, values=values, tell=launches.remark, reading=launches.reading)
                 stack.enter_context(pretended)
             if launches.values:
-                stack.enter_context(launches.references.watched())
+                stack.enter_context(References(launches.comparisons).watched())
             elif not real:
                 stack.enter_context(left_out(launches.remark, calling_line))
             stack.enter_context(replaced(tuner, "run", tuned(launches, tuner.run)))

@@ -24,10 +24,10 @@ from irwidget.frontends.triton.asserted import by_an_assert
 from irwidget.frontends.triton.gpu import CUDA
 from irwidget.frontends.triton.homes import Homes, asked
 from irwidget.frontends.triton.ledger import LEDGER
+from irwidget.frontends.triton.left_out import not_compared
 from irwidget.frontends.triton.memory import NoValue
 from irwidget.frontends.triton.narrow import with_statistics
 from irwidget.frontends.triton.reading import Reader, Reading
-from irwidget.frontends.triton.references import not_compared
 from irwidget.frontends.triton.scopes import as_it_is, replaced
 from irwidget.frontends.triton.tape import Tape
 from irwidget.private_torch import DisableTorchFunction, FakeTensor, FakeTensorMode, TorchDispatchMode

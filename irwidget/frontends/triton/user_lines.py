@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from types import FrameType
 
-from irwidget.frontends.triton.asserted import Use, bound, use
+from irwidget.frontends.triton.asserted import Asked, Use, bound, use
 from irwidget.toolchain.locations import is_user_file
 from irwidget.trace import Location
 
@@ -26,15 +26,16 @@ def using() -> Use | None:
     for frame in _frames():
         if _is_users(frame):
             return use(frame)
-        if not _name(frame).startswith((*_TOOLS, "numpy.", "contextlib.")):
+        if not _name(frame).startswith((*_TOOLS, "numpy.", "contextlib.", "unittest.")):
             return Use()
     return Use()
 
 
-def bounding() -> tuple[str, float, Use | None] | None:
-    """What the user's code compares the number with that it makes by `float(...)` (see `asserted`)."""
+def bounding() -> tuple[Asked, Location] | None:
+    """What the user's code compares the number with that it makes by `float(...)` (see `asserted`), and where."""
     frame = next((one for one in _frames() if not _name(one).startswith("irwidget.")), None)
-    return bound(frame) if frame and _is_users(frame) else None
+    asked = bound(frame) if frame and _is_users(frame) else None
+    return (asked, Location(frame.f_code.co_filename, asked.line)) if frame and asked else None
 
 
 def _frames() -> Iterator[FrameType]:

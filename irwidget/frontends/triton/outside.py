@@ -1,0 +1,156 @@
+"""Results that leave PyTorch, as arrays of NumPy's and as lists, and what comes back of them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from irwidget import private_numpy
+from irwidget.frontends.triton import arrays
+from irwidget.frontends.triton.comparisons import Comparisons, apart
+from irwidget.frontends.triton.differences import Differences, answered
+from irwidget.frontends.triton.distances import Elements
+from irwidget.frontends.triton.kept import Kept, Says
+from irwidget.frontends.triton.ledger import LEDGER, plain, unwatched
+from irwidget.frontends.triton.provenance import Origin, together
+from irwidget.frontends.triton.scopes import as_it_is, replaced
+
+Read = Callable[[Kept | None, str, Any, Any], Any]
+"""Is told of a number that the cell reads: what it says, by which method, the number, and how the cell gets it."""
+
+_ARRAYS = ("numpy", "__array__")
+_MAKING = ("from_numpy", "as_tensor", "tensor")
+_COPYING = ("array", "asarray", "asanyarray", "ascontiguousarray")
+
+
+class Outside:
+    """Follows results through NumPy and lists."""
+
+    def __init__(self, comparisons: Comparisons, differences: Differences, read: Read) -> None:
+        self._comparisons = comparisons
+        self._provenance = comparisons.provenance
+        self._differences = differences
+        self._read = read
+
+    @contextlib.contextmanager
+    def watched(self) -> Generator[None]:
+        """While it lasts, results are followed."""
+        import numpy
+
+        with contextlib.ExitStack() as stack:
+            for context in (
+                replaced(torch.Tensor, "tolist", self._listing(torch.Tensor.tolist)),
+                *(replaced(torch, name, self._taking(getattr(torch, name))) for name in _MAKING),
+                *(replaced(torch.Tensor, name, self._giving(getattr(torch.Tensor, name))) for name in _ARRAYS),
+                *(replaced(numpy, name, self._copying(getattr(numpy, name))) for name in _COPYING),
+            ):
+                stack.enter_context(context)
+            yield
+
+    def _listing(self, give: Callable[..., Any]) -> Callable[..., Any]:
+        """`tolist` of a tensor, whose result goes on to tell what it is compared with."""
+
+        def listing(tensor: torch.Tensor) -> Any:
+            values = give(tensor)
+            with as_it_is():
+                running = self._comparisons.running
+                origin = together(map(self._provenance.origin, plain(tensor))) if running else None
+            if origin is None or not origin.of or not isinstance(values, list):
+                return values
+            made = Elements(values)
+            made.origin, made.told = origin, self._lists
+            return made
+
+        return listing
+
+    def _lists(self, one: Elements, other: object, by: str, holds: bool) -> None:
+        """Note what the cell compares a tensor's elements with."""
+        if not self._comparisons.running or not isinstance(other, list):
+            return
+        found = apart([one.origin, getattr(other, "origin", None) or Origin({}, {}, True)])
+        bits = any(isinstance(value, float) for value in _flat(one))
+        said = f"{by} of lists says {'yes' if holds else 'no'}"
+        kept = Kept(found, Says.AGREES if by == "==" else Says.DIFFERS, by, bits)
+        self._comparisons.note(answered(kept, holds, said))
+
+    def _giving(self, give: Callable[..., Any]) -> Callable[..., Any]:
+        """A method that gives a tensor's memory to NumPy."""
+
+        def given(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            array = give(tensor, *args, **kwargs)
+            with as_it_is():
+                return self._lent(array) if self._comparisons.running else array
+
+        return given
+
+    def _copying(self, make: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of NumPy's that makes an array of a tensor, or of another array."""
+
+        def made(*args: Any, **kwargs: Any) -> Any:
+            array = make(*args, **kwargs)
+            if not args or not self._comparisons.running or not arrays.is_result(args[0]):
+                return array
+            with as_it_is():
+                shared = isinstance(private_numpy.tensors(array), torch.Tensor)
+                return self._lent(array) if shared else self._array("clone", args[:1], array)
+
+        return made
+
+    def _lent(self, array: Any) -> Any:
+        """An array that has the memory of a tensor, followed where that is a result."""
+        known = plain(private_numpy.tensors(array))
+        if not any(map(self._comparisons.is_result, known)):
+            return array
+        for one in known:
+            self._comparisons.lent.give(one)
+        return arrays.followed(array, self._array)
+
+    def _array(self, name: str, given: Sequence[Any], made: Any) -> Any:
+        """Note what NumPy has computed; gives it so that it is followed on."""
+        if not self._comparisons.running or LEDGER.watching is unwatched:
+            return made
+        with as_it_is():
+            args = [arrays.as_tensor(one) for one in given]
+            known, result = plain(args), arrays.as_tensor(made)
+            if any(one is None for one in args) or not all(map(self._comparisons.lent.is_as_given, known)):
+                return made
+            if name in ("item", "__float__"):
+                return self._read(self._differences.of(args[0]), name, made, made)
+            kept = self._differences.made(name, args, {}) if name else None
+            if name == "isclose":
+                kept = Kept(self._comparisons.found(args), Says.AGREES, name)
+            if not isinstance(result, torch.Tensor):
+                if kept is None:
+                    return made
+                result = torch.from_numpy(private_numpy.array(made))
+            origin = together(map(self._provenance.origin, known))
+            self._provenance.made(result, replace(origin, exact=origin.exact and name == "clone"))
+            if answer := self._differences.answer(name, kept, args, result):
+                self._comparisons.note(answer)
+                return made
+            self._comparisons.lent.give(result)
+            return arrays.followed(arrays.of(result), self._array)
+
+    def _taking(self, take: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        """A function that makes a tensor of an array, or of a list."""
+
+        def taking(*args: Any, **kwargs: Any) -> torch.Tensor:
+            tensor = take(*args, **kwargs)
+            if self._comparisons.running and args and not isinstance(args[0], torch.Tensor):
+                with as_it_is():
+                    known = [self._provenance.origin(one) for one in plain(private_numpy.tensors(args[0]))]
+                    origins = [args[0].origin] if isinstance(args[0], Elements) else known
+                    for one in plain(tensor) if origins else ():
+                        self._provenance.made(one, together(origins))
+            return tensor
+
+        return taking
+
+
+def _flat(values: Any) -> Iterator[Any]:
+    for value in values:
+        yield from _flat(value) if isinstance(value, list) else (value,)
