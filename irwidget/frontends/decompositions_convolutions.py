@@ -12,6 +12,7 @@ import torch
 from irwidget.frontends.decompositions_bytes import value_of
 from irwidget.frontends.decompositions_kinds import How
 from irwidget.frontends.decompositions_narrow import single
+from irwidget.frontends.decompositions_pads import padded
 
 aten: Any = torch.ops.aten
 _MOST_GROUPS = 31
@@ -104,11 +105,7 @@ def _apart(x: Any, dim: int, step: int) -> Any:
 
 def _beside(x: Any, dim: int, before: int, behind: int) -> Any:
     """With so many zeros before and behind a dimension; without as many elements where that is negative."""
-    cut_before, cut_behind = max(-before, 0), max(-behind, 0)
-    if cut_before or cut_behind:
-        x = x.narrow(dim, cut_before, x.shape[dim] - cut_before - cut_behind)
-    pads = [0, 0] * (x.dim() - 1 - dim) + [max(before, 0), max(behind, 0)]
-    return aten.constant_pad_nd.default(x, pads, 0) if any(pads) else x
+    return padded(x, [0, 0] * (x.dim() - 1 - dim) + [before, behind])
 
 
 def _summed(x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any) -> Any:

@@ -19,6 +19,7 @@ from irwidget.frontends import (
     decompositions_integers,
     decompositions_limits,
     decompositions_masks,
+    decompositions_pads,
     decompositions_pools,
     decompositions_scatter,
     decompositions_signed,
@@ -459,13 +460,14 @@ _SIGNED = {
         *(
             decompositions_pools.UNEVEN,
             decompositions_scatter.IN_LINALG,
+            decompositions_pads.IN_BOTH,
             {one: (_TAKES[one], _TABLE[one]) for one in _SCATTERS},
         ),
     ),
     "TOSA": _both(
         *(_IN_TOSA, decompositions_unsigned.IN_TOSA, decompositions_truths.IN_TOSA, decompositions_signed.IN_TOSA),
         *(_BEYOND, decompositions_folded.IN_ALL, decompositions_floats.IN_TOSA, decompositions_convolutions.IN_TOSA),
-        *(decompositions_slices.IN_BOTH, decompositions_pools.AVERAGED),
+        *(decompositions_slices.IN_BOTH, decompositions_pads.IN_BOTH, decompositions_pools.AVERAGED),
     ),
     "StableHLO": _both(
         *(_BEYOND, decompositions_pools.CEILED, {one: _MOVED[one] for one in _SEARCHES}),

@@ -480,6 +480,15 @@ def averaged(x: torch.Tensor) -> Any:
     )
 
 
+def cut(x: torch.Tensor) -> Any:
+    """Pads by fewer elements than none, in one dimension and several, of each kind of elements."""
+    pad, whole = nn.functional.pad, (x * 50).int()
+    bytes_ = whole.abs().to(torch.uint8)
+    moved = pad(x, (0, 0, 1, -1)), pad(x, (-1, 2, 1, -1), value=3.0), pad(x, (-1, -2)), pad(x, (1, -2), value=1.5)
+    kinds = pad(whole, (-2, 1), value=7), pad(x > 0, (1, -1), value=True), pad(bytes_, (-1, 1), value=200)
+    return *moved, *kinds, pad(x.half(), (-1, 0, -1, 2))
+
+
 def sliced(x: torch.Tensor) -> Any:
     """Assignments up to the end of a dimension, past it, and from places counted from it."""
     y, z = x * 2, x.new_zeros(x.shape)
@@ -508,5 +517,6 @@ PROGRAMS: dict[Callable[..., Any], tuple[torch.Tensor, ...]] = {
     right_in_stablehlo: (BYTES,),
     convolved: (_weight(2, 6, 5, 5),),
     sliced: (_weight(6, 4),),
+    cut: (_weight(5, 4),),
     averaged: (_weight(2, 3, 5, 6, 7),),
 }

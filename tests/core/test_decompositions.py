@@ -37,6 +37,7 @@ from tests.core.decomposed import (
     convolved,
     copied,
     crashing,
+    cut,
     edges,
     few,
     floats,
@@ -151,7 +152,7 @@ LINALG, TOSA, STABLEHLO = "linalg_on_tensors_mlir", "tosa_mlir", "stablehlo_mlir
 ALWAYS = [
     *((unsigned, LINALG), (few, LINALG), (known, LINALG), (unsigned, TOSA), (many, TOSA), (truths, TOSA)),
     *((near, TOSA), (narrow, STABLEHLO), (truths, STABLEHLO), (near, STABLEHLO), (sliced, STABLEHLO)),
-    (written_last, LINALG),
+    *((written_last, LINALG), (cut, LINALG)),
 ]
 """Where torch-mlir takes bytes and truths for numbers with a sign, folds what it knows, never ends, or crashes."""
 SOMETIMES = [
@@ -165,7 +166,7 @@ SOMETIMES = [
     *((selected, LINALG), (windows, TOSA)),
     *((single, target) for target in (LINALG, TOSA, STABLEHLO)),
     *((convolved, target) for target in (LINALG, TOSA, STABLEHLO)),
-    *((averaged, TOSA), (sliced, TOSA), (sliced, LINALG)),
+    *((averaged, TOSA), (sliced, TOSA), (sliced, LINALG), (cut, TOSA)),
 ]
 
 
