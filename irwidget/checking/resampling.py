@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+_SHORT = 3
+"""Elements that may well be in order by chance."""
+
 
 def resampled(values: Any, seed: int) -> Any:
     """Inputs like these: integers between the least and the greatest, floats and booleans drawn from theirs.
@@ -51,4 +54,7 @@ def opposite(values: Any) -> Any:
 
 
 def _is_sorted(tensor: Any) -> bool:
-    return tensor.dim() == 1 and not tensor.is_complex() and bool((tensor[1:] >= tensor[:-1]).all())
+    """Of a table with rows of some length, each row."""
+    if tensor.is_complex() or not (tensor.dim() == 1 or (tensor.dim() > 1 and tensor.shape[-1] > _SHORT)):
+        return False
+    return bool((tensor[..., 1:] >= tensor[..., :-1]).all())

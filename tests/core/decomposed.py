@@ -489,6 +489,22 @@ def cut(x: torch.Tensor) -> Any:
     return *moved, *kinds, pad(x.half(), (-1, 0, -1, 2))
 
 
+def alone(x: torch.Tensor, i: torch.Tensor) -> Any:
+    """Tensors of no dimension: ordered, and beside bytes whose dtype they take."""
+    ordered = *x[0, 0].min(0), *i[1].max(-1)
+    made: list[torch.Tensor] = []
+    for dtype in (torch.int8, torch.uint8):
+        wide, byte = i[2].clamp(1, 3), (i + 3).to(dtype)
+        made += [byte * wide, wide * byte, torch.maximum(byte, wide), torch.minimum(byte, wide), byte % wide]
+        made += [torch.fmod(byte, wide), byte & wide, byte | wide, byte ^ wide, byte >> wide, (byte & 31) << wide]
+        made += [
+            torch.div(byte, wide, rounding_mode="floor"),
+            torch.div(byte, wide, rounding_mode="trunc"),
+            byte / wide,
+        ]
+    return *ordered, *made
+
+
 def sliced(x: torch.Tensor) -> Any:
     """Assignments up to the end of a dimension, past it, and from places counted from it."""
     y, z = x * 2, x.new_zeros(x.shape)
@@ -518,5 +534,6 @@ PROGRAMS: dict[Callable[..., Any], tuple[torch.Tensor, ...]] = {
     convolved: (_weight(2, 6, 5, 5),),
     sliced: (_weight(6, 4),),
     cut: (_weight(5, 4),),
+    alone: (_weight(5, 4), torch.arange(-4, 9, 3)),
     averaged: (_weight(2, 3, 5, 6, 7),),
 }

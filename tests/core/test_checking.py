@@ -630,3 +630,10 @@ def test_what_nothing_compiles_of_stablehlo_is_interpreted(model):
     again = low.edit(len(low.dumps) - 1, broken).run(check=True)
     assert again.check is not None
     assert again.check.state == "differs", again.check
+
+
+def test_rows_in_order_stay_so_in_other_inputs() -> None:
+    rows = torch.sort(torch.rand(3, 6), -1)[0]
+    low = irwidget.lower(torch.searchsorted, rows, torch.rand(3, 4), to="linalg_on_tensors_mlir", check=True)
+    assert low.check is not None
+    assert low.check.state == "equal", low.check

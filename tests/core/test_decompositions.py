@@ -30,6 +30,7 @@ from irwidget.private_torch import pytree
 from tests.core.decomposed import (
     BYTES,
     PROGRAMS,
+    alone,
     averaged,
     bags,
     beyond,
@@ -152,7 +153,7 @@ LINALG, TOSA, STABLEHLO = "linalg_on_tensors_mlir", "tosa_mlir", "stablehlo_mlir
 ALWAYS = [
     *((unsigned, LINALG), (few, LINALG), (known, LINALG), (unsigned, TOSA), (many, TOSA), (truths, TOSA)),
     *((near, TOSA), (narrow, STABLEHLO), (truths, STABLEHLO), (near, STABLEHLO), (sliced, STABLEHLO)),
-    *((written_last, LINALG), (cut, LINALG)),
+    *((written_last, LINALG), (cut, LINALG), (alone, LINALG)),
 ]
 """Where torch-mlir takes bytes and truths for numbers with a sign, folds what it knows, never ends, or crashes."""
 SOMETIMES = [
@@ -166,7 +167,7 @@ SOMETIMES = [
     *((selected, LINALG), (windows, TOSA)),
     *((single, target) for target in (LINALG, TOSA, STABLEHLO)),
     *((convolved, target) for target in (LINALG, TOSA, STABLEHLO)),
-    *((averaged, TOSA), (sliced, TOSA), (sliced, LINALG), (cut, TOSA)),
+    *((averaged, TOSA), (sliced, TOSA), (sliced, LINALG), (cut, TOSA), (alone, TOSA), (alone, STABLEHLO)),
 ]
 
 
