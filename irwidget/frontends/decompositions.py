@@ -16,6 +16,7 @@ from irwidget.frontends import (
     decompositions_folded,
     decompositions_integers,
     decompositions_masks,
+    decompositions_mixed,
     decompositions_narrow,
     decompositions_order,
     decompositions_places,
@@ -398,7 +399,7 @@ _ROWS: dict[Any, Callable[..., Any]] = {
     for operator in (
         *(aten.amax.default, aten.amin.default, aten.argmax.default, aten.argmin.default, aten.any.dim, aten.all.dim),
         *(aten.sum.dim_IntList, aten.mean.dim, aten.prod.dim_int, aten.cumsum.default, aten.cumprod.default),
-        *(aten.var.correction, aten.var_mean.correction, aten.linalg_vector_norm.default),
+        *(aten.var.correction, aten.var_mean.correction, aten.linalg_vector_norm.default, aten.max.dim, aten.min.dim),
     )
 }
 """Along a dimension of a single number, which torch-mlir's passes refuse, or crash on."""
@@ -463,6 +464,9 @@ def of(program: ExportedProgram, language: str) -> Chosen:
     wrong = {node.target for node in nodes if decompositions_wrong.takes(node, language)}
     wrong |= {operator for node in nodes for operator in decompositions_resize.rounded(node)}
     wrong |= decompositions_folded.operators(program)
+    mixed = decompositions_mixed.operators(nodes, language)
+    wrong |= mixed
+    table = {**table, **{one: decompositions_mixed.in_one(one, table.get(one)) for one in mixed}}
     first, second = (tuple(one for one in table if one in chosen) for chosen in (refused - wrong, wrong))
     return Chosen(first, second, table)
 

@@ -147,13 +147,10 @@ def _are_mixed(x: Any, y: Any) -> bool:
 
 
 def _shifted(operator: Any) -> How:
-    """Of the dtype that eager PyTorch gives it; of unsigned bytes in 32 bits."""
+    """Of the dtype that eager PyTorch gives it."""
 
     def made(x: Any, y: Any) -> Any:
-        if not _are_mixed(x, y):
-            return NotImplemented
-        x, y = alike(x, y)
-        return operator(wide(x), wide(y)).to(x.dtype) if x.dtype == torch.uint8 else operator(x, y)
+        return operator(*alike(x, y)) if _are_mixed(x, y) else NotImplemented
 
     return _are_mixed, made
 

@@ -144,14 +144,16 @@ _ORDERED = (
     *(aten.neg.default, aten.sign.default, aten.clamp.Tensor),
     *(aten.max.default, aten.min.default, aten.max.dim, aten.min.dim, aten.amax.default, aten.amin.default),
     *(aten.maximum.default, aten.minimum.default, aten.argmax.default, aten.argmin.default),
-    *(aten.remainder.Tensor, aten.fmod.Tensor, aten.bucketize.Tensor, aten.hardtanh.default),
+    *(aten.bucketize.Tensor, aten.hardtanh.default),
     *(aten.__rshift__.Tensor, aten.bitwise_right_shift.Tensor, aten.scatter_add.default),
     *(aten.bitwise_or.Scalar, aten.bitwise_xor.Scalar, aten.bitwise_and.Scalar),
 )
 _BY_NUMBER = (
     *(aten.clamp.default, aten.remainder.Scalar, aten.fmod.Scalar, aten.div.Tensor_mode, aten.div.Scalar_mode),
 )
+_DIVIDED = (aten.remainder.Tensor, aten.fmod.Tensor, aten.div.Tensor_mode)
 IN_LINALG: dict[Any, How] = {
+    **{operator: in_32_bits(operator, torch.uint8, by_number=True) for operator in _DIVIDED},
     aten.reciprocal.default: _as_float(aten.reciprocal.default),
     **{operator: _as_float(operator) for operator in (aten.atan2.default, aten.copysign.Tensor)},
     aten.clamp.Tensor: in_32_bits(aten.clamp.Tensor, torch.uint8),
@@ -161,6 +163,7 @@ IN_LINALG: dict[Any, How] = {
 }
 """By operator: whether it is taken apart, and how."""
 IN_STABLEHLO: dict[Any, How] = {
+    **{operator: in_32_bits(operator, torch.uint8) for operator in (aten.max.dim, aten.min.dim)},
     **{operator: _whether(operator) for operator in (aten.any.dim, aten.all.dim)},
     aten.bitwise_right_shift.Tensor: in_32_bits(aten.bitwise_right_shift.Tensor, torch.uint8),
     aten.__rshift__.Tensor: in_32_bits(aten.bitwise_right_shift.Tensor, torch.uint8),

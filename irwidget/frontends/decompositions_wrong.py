@@ -21,7 +21,6 @@ from irwidget.frontends import (
     decompositions_masks,
     decompositions_pads,
     decompositions_pools,
-    decompositions_scalars,
     decompositions_scatter,
     decompositions_signed,
     decompositions_slices,
@@ -454,7 +453,7 @@ _IN_TOSA = {
 }
 _SIGNED = {
     "": _both(
-        *(decompositions_scalars.IN_BOTH, _IN_LINALG, decompositions_unsigned.IN_LINALG),
+        *(_IN_LINALG, decompositions_unsigned.IN_LINALG),
         *(decompositions_truths.IN_ALL, decompositions_signed.IN_LINALG, _BEYOND),
         *(decompositions_folded.IN_ALL, decompositions_floats.IN_LINALG, decompositions_convolutions.IN_LINALG),
         *(
@@ -465,7 +464,7 @@ _SIGNED = {
         ),
     ),
     "TOSA": _both(
-        *(decompositions_scalars.IN_BOTH, _IN_TOSA, decompositions_unsigned.IN_TOSA, decompositions_truths.IN_TOSA),
+        *(_IN_TOSA, decompositions_unsigned.IN_TOSA, decompositions_truths.IN_TOSA),
         *(decompositions_signed.IN_TOSA, _BEYOND, decompositions_folded.IN_ALL, decompositions_floats.IN_TOSA),
         *(decompositions_convolutions.IN_TOSA, decompositions_slices.IN_BOTH, decompositions_pads.IN_BOTH),
         decompositions_pools.AVERAGED,
@@ -474,7 +473,7 @@ _SIGNED = {
         *(_BEYOND, decompositions_pools.CEILED, {one: _MOVED[one] for one in _SEARCHES}),
         *(decompositions_truths.IN_STABLEHLO, decompositions_signed.IN_STABLEHLO, decompositions_folded.IN_ALL),
         *(decompositions_floats.IN_STABLEHLO, decompositions_unsigned.IN_STABLEHLO, decompositions_slices.IN_BOTH),
-        *(decompositions_convolutions.IN_STABLEHLO, decompositions_scalars.IN_STABLEHLO),
+        decompositions_convolutions.IN_STABLEHLO,
         {
             aten.linalg_vector_norm.default: (_is_complex, _norm),
             aten.abs.default: (_any_of(is_byte, _is_complex), either(_abs, _size)),

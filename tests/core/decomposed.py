@@ -408,7 +408,7 @@ def single(x: torch.Tensor, i: torch.Tensor) -> Any:
     one, least = x[0, 0], i[0]
     orders = one.softmax(0), one.log_softmax(-1), one.cumsum(0), least.cumprod(0), one.logsumexp(0, True)
     sums = one.sum(0, True), one.mean(-1, True), least.prod(0), one.var(0, False), one.std(0, False), one.norm(dim=0)
-    return *orders, *sums, one.amax(0, True), one.argmin(0), least.bool().all(0)
+    return *orders, *sums, one.amax(0, True), one.argmin(0), least.bool().all(0), *one.max(0), *least.min(-1, True)
 
 
 # With what each is called
@@ -489,20 +489,18 @@ def cut(x: torch.Tensor) -> Any:
     return *moved, *kinds, pad(x.half(), (-1, 0, -1, 2))
 
 
-def alone(x: torch.Tensor, i: torch.Tensor) -> Any:
-    """Tensors of no dimension: ordered, and beside bytes whose dtype they take."""
-    ordered = *x[0, 0].min(0), *i[1].max(-1)
-    made: list[torch.Tensor] = []
+def mixed(x: torch.Tensor, i: torch.Tensor) -> Any:
+    """Bytes beside integers of another dtype and, unsigned ones, beside each other; limits of another dtype."""
+    n, made = i[2].clamp(1, 3), list[torch.Tensor]()
     for dtype in (torch.int8, torch.uint8):
-        wide, byte = i[2].clamp(1, 3), (i + 3).to(dtype)
-        made += [byte * wide, wide * byte, torch.maximum(byte, wide), torch.minimum(byte, wide), byte % wide]
-        made += [torch.fmod(byte, wide), byte & wide, byte | wide, byte ^ wide, byte >> wide, (byte & 31) << wide]
-        made += [
-            torch.div(byte, wide, rounding_mode="floor"),
-            torch.div(byte, wide, rounding_mode="trunc"),
-            byte / wide,
-        ]
-    return *ordered, *made
+        byte, small = (i * 29 + 3).to(dtype), (i % 3 + 1).to(torch.int16)
+        made += [byte * n, n * byte, torch.maximum(byte, n), torch.minimum(byte, n), byte & n, byte | n, byte ^ n]
+        made += [byte >> n, (byte & 31) << n, torch.clamp(byte, n, n + 60), torch.gcd(byte, n), byte < n * 70]
+        made += [torch.fmod(byte, one) for one in (n, byte | 1)] + [byte % one for one in (n, byte.flip(0) | 1)]
+        made += [byte / n, *(torch.div(byte, n, rounding_mode=mode) for mode in ("floor", "trunc"))]
+        made += [torch.clamp(byte, small), torch.clamp(i, byte, byte + n), byte < small, byte.to(torch.int8) >= byte]
+    made.append(torch.div(byte, byte.flip(0) | 1, rounding_mode="trunc"))
+    return *made, *(byte & 127)[:4].reshape(2, 2).max(1), *(byte | 128)[:4].reshape(2, 2).min(0)
 
 
 def sliced(x: torch.Tensor) -> Any:
@@ -534,6 +532,6 @@ PROGRAMS: dict[Callable[..., Any], tuple[torch.Tensor, ...]] = {
     convolved: (_weight(2, 6, 5, 5),),
     sliced: (_weight(6, 4),),
     cut: (_weight(5, 4),),
-    alone: (_weight(5, 4), torch.arange(-4, 9, 3)),
+    mixed: (_weight(5, 4), torch.arange(-4, 9, 3)),
     averaged: (_weight(2, 3, 5, 6, 7),),
 }

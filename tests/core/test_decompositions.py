@@ -30,7 +30,6 @@ from irwidget.private_torch import pytree
 from tests.core.decomposed import (
     BYTES,
     PROGRAMS,
-    alone,
     averaged,
     bags,
     beyond,
@@ -51,6 +50,7 @@ from tests.core.decomposed import (
     many,
     masked,
     means,
+    mixed,
     narrow,
     near,
     numbers,
@@ -153,7 +153,7 @@ LINALG, TOSA, STABLEHLO = "linalg_on_tensors_mlir", "tosa_mlir", "stablehlo_mlir
 ALWAYS = [
     *((unsigned, LINALG), (few, LINALG), (known, LINALG), (unsigned, TOSA), (many, TOSA), (truths, TOSA)),
     *((near, TOSA), (narrow, STABLEHLO), (truths, STABLEHLO), (near, STABLEHLO), (sliced, STABLEHLO)),
-    *((written_last, LINALG), (cut, LINALG), (alone, LINALG)),
+    *((written_last, LINALG), (cut, LINALG), (mixed, LINALG)),
 ]
 """Where torch-mlir takes bytes and truths for numbers with a sign, folds what it knows, never ends, or crashes."""
 SOMETIMES = [
@@ -167,7 +167,7 @@ SOMETIMES = [
     *((selected, LINALG), (windows, TOSA)),
     *((single, target) for target in (LINALG, TOSA, STABLEHLO)),
     *((convolved, target) for target in (LINALG, TOSA, STABLEHLO)),
-    *((averaged, TOSA), (sliced, TOSA), (sliced, LINALG), (cut, TOSA), (alone, TOSA), (alone, STABLEHLO)),
+    *((averaged, TOSA), (sliced, TOSA), (sliced, LINALG), (cut, TOSA), (mixed, TOSA), (mixed, STABLEHLO)),
 ]
 
 
@@ -181,6 +181,12 @@ def test_they_are_lowered_as_eager_pytorch_has_them(row: tuple[Callable[..., Any
     low = irwidget.lower(model, *PROGRAMS[model], to=target, timeout=120, check=True)
     assert low.check is not None
     assert low.check.state == "equal", low.check
+
+
+def test_bytes_beside_a_wider_integer_have_no_sign() -> None:
+    bytes_, numbers = torch.tensor([200, 3], dtype=torch.uint8), torch.tensor([7, 5], dtype=torch.int16)
+    low = irwidget.lower(lambda x, n: x < n, bytes_, numbers, to="tosa_mlir", check=True)
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check
 
 
 BAGS = torch.tensor([1, 2, 4, 5, 4, 3, 2, 9, 1]), torch.tensor([0, 4, 4, 7])
