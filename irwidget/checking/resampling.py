@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 _SHORT = 3
@@ -12,16 +13,17 @@ def resampled(values: Any, seed: int) -> Any:
     """Inputs like these: integers between the least and the greatest, floats and booleans drawn from theirs.
 
     With an odd seed floats lie between two of theirs. What may be an order of its own (a sorted vector of boundaries
-    or offsets) stays.
+    or offsets) stays, and so do places that put another into order, with it.
     """
     import torch
 
     from irwidget.private_torch import pytree
 
     random = torch.Generator().manual_seed(seed)
+    kept = _with_sorters([leaf for leaf in pytree.tree_leaves(values) if isinstance(leaf, torch.Tensor)])
 
     def sample(leaf: Any) -> Any:
-        if not isinstance(leaf, torch.Tensor) or leaf.numel() < 2 or _is_sorted(leaf):
+        if not isinstance(leaf, torch.Tensor) or leaf.numel() < 2 or id(leaf) in kept or _is_sorted(leaf):
             return leaf
         flat = leaf.detach().cpu().reshape(-1)
         if leaf.is_floating_point() or leaf.is_complex() or leaf.dtype == torch.bool:
@@ -58,3 +60,16 @@ def _is_sorted(tensor: Any) -> bool:
     if tensor.is_complex() or not (tensor.dim() == 1 or (tensor.dim() > 1 and tensor.shape[-1] > _SHORT)):
         return False
     return bool((tensor[..., 1:] >= tensor[..., :-1]).all())
+
+
+def _with_sorters(tensors: list[Any]) -> set[int]:
+    """The identities of tensors of which another has the places in order, and of these others."""
+    import torch
+
+    found = set[int]()
+    for sorter, one in itertools.permutations(tensors, 2):
+        if sorter.dtype == torch.int64 and sorter.dim() and sorter.shape == one.shape:
+            places = torch.arange(sorter.shape[-1], device=sorter.device).expand_as(sorter)
+            if bool((sorter.sort(-1).values == places).all()) and _is_sorted(one.gather(-1, sorter)):
+                found |= {id(sorter), id(one)}
+    return found

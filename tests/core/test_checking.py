@@ -634,6 +634,12 @@ def test_what_nothing_compiles_of_stablehlo_is_interpreted(model):
 
 def test_rows_in_order_stay_so_in_other_inputs() -> None:
     rows = torch.sort(torch.rand(3, 6), -1)[0]
-    low = irwidget.lower(torch.searchsorted, rows, torch.rand(3, 4), to="linalg_on_tensors_mlir", check=True)
+    values, order = rows.flip(-1), torch.arange(5, -1, -1).repeat(3, 1)
+
+    def searched(given: tuple[torch.Tensor, ...], wanted: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return torch.searchsorted(given[0], wanted), torch.searchsorted(given[1], wanted, sorter=given[2])
+
+    given = (rows, values, order), torch.rand(3, 4)
+    low = irwidget.lower(searched, *given, to="linalg_on_tensors_mlir", check=True)
     assert low.check is not None
     assert low.check.state == "equal", low.check
