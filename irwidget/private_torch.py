@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from torch._subclasses.functional_tensor import dispatch_functionalize as dispatch_functionalize
     from torch.fx.experimental.proxy_tensor import make_fx as make_fx
     from torch.fx.experimental.symbolic_shapes import ShapeEnv as ShapeEnv
+    from torch.fx.experimental.symbolic_shapes import statically_known_true as statically_known_true
     from torch.multiprocessing.reductions import StorageWeakRef as StorageWeakRef
     from torch.utils._ordered_set import OrderedSet as OrderedSet
     from torch.utils._python_dispatch import TorchDispatchMode as TorchDispatchMode
@@ -59,6 +60,7 @@ NAMES = {
     "V": ("torch._inductor.virtualized", "V"),
     "compile_fx": ("torch._inductor.compile_fx", ""),
     "ShapeEnv": ("torch.fx.experimental.symbolic_shapes", "ShapeEnv"),
+    "statically_known_true": ("torch.fx.experimental.symbolic_shapes", "statically_known_true"),
     "OrderedSet": ("torch.utils._ordered_set", "OrderedSet"),
     "SymT": ("torch.utils._sympy.symbol", "SymT"),
     "symbol_is_type": ("torch.utils._sympy.symbol", "symbol_is_type"),

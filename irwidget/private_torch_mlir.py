@@ -36,6 +36,7 @@ _IMPORTER = {
         "GraphNodeImporter._import_argument",
         "GraphNodeImporter._import_list_argument",
         "GraphNodeImporter._import_literal",
+        "GraphNodeImporter._import_symbolic_torch_op",
         "GraphNodeImporter.bind_node_value",
         "RefTracker",
         "TORCH_DTYPE_TO_INT",
@@ -221,7 +222,7 @@ def node_importer() -> Any:
     """A class to derive from: the importer of a graph's nodes, its hooks and members by names of ours.
 
     `literal`, `cond`, `while_loop`, `map` and `scan` are called for a value and for the higher-order operators of these
-    names, `tensor_list` for a list of tensors of which some are constants.
+    names, `tensor_list` for a list of tensors of which some are constants, `symbol` for what is computed of sizes.
     """
     import torch
 
@@ -242,6 +243,10 @@ def node_importer() -> Any:
 
         def _import_hop_scan(self, loc: Any, node: Any, hop: Any) -> None:
             self.scan(loc, node)
+
+        def _import_symbolic_torch_op(self, loc: Any, node: Any, target: Any) -> None:
+            if not self.symbol(loc, node):
+                super()._import_symbolic_torch_op(loc, node, target)
 
         def _import_list_argument(self, loc: Any, arg: Sequence[Any], expected_jit_type: Any) -> Any:
             if any(isinstance(one, torch.Tensor) for one in arg):

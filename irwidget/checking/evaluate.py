@@ -213,10 +213,12 @@ def _dividend(x: Any, y: Any, eps: float) -> torch.Tensor:
 
 def call(node: Node, args: Values, kwargs: dict[str, Any]) -> Any:
     """What the operation of a node returns; memory that it would not write is zero."""
-    if name_of(node) in EMPTIES:
-        return pytree.tree_map(lambda leaf: torch.zeros(leaf.shape, dtype=_wide_dtype(leaf.dtype)), node.meta["val"])
     target: Any = node.target
-    return target(*args, **kwargs)
+    made = target(*args, **kwargs)
+    if name_of(node) not in EMPTIES:
+        return made
+    said = node.meta["val"]  # of which a size may be known by now only
+    return pytree.tree_map(lambda leaf, one: torch.zeros(leaf.shape, dtype=_wide_dtype(one.dtype)), made, said)
 
 
 def _tensors(values: Any) -> list[torch.Tensor]:

@@ -19,6 +19,7 @@ from irwidget.frontends import (
     decompositions_integers,
     decompositions_limits,
     decompositions_masks,
+    decompositions_open,
     decompositions_pads,
     decompositions_pools,
     decompositions_scatter,
@@ -460,7 +461,8 @@ _SIGNED = {
             decompositions_pools.UNEVEN,
             decompositions_scatter.IN_LINALG,
             decompositions_pads.IN_BOTH,
-            {one: (_TAKES[one], _TABLE[one]) for one in _SCATTERS},
+            {one: (_TAKES[one], _TABLE[one]) for one in (*_SCATTERS, *_INDEX_PUTS)},
+            decompositions_open.IN_LINALG,
         ),
     ),
     "TOSA": _both(

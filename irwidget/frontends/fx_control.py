@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from irwidget import private_torch_mlir
+from irwidget.frontends.fx_symbols import SymbolImporter, operation
 from irwidget.private_torch import pytree
 from irwidget.toolchain import mlir
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
-_NodeImporter: Any = private_torch_mlir.node_importer()
 _Types = Sequence[Any]
 
 
-class NodeImporter(_NodeImporter):
+class NodeImporter(SymbolImporter):
     """The importer of a graph's nodes, with these higher-order operators."""
 
     def literal(self, value: Any, info: Any = None) -> Any:
@@ -32,8 +32,8 @@ class NodeImporter(_NodeImporter):
         loc = mlir.ir.Location.current
         kind = self.types.create_vtensor_type(value.dtype, value.shape)
         vector = super().literal(value.detach().reshape(1), info)
-        zero = self._integer(0, loc)
-        return _made("torch.aten.select.int", [kind], [vector, zero, zero], loc)
+        zero = self.integer(0, loc)
+        return operation("torch.aten.select.int", [kind], [vector, zero, zero], loc)
 
     def cond(self, loc: Any, node: Any) -> None:
         """`cond(predicate, true, false, operands)`: a `prim.If` that calls one of two functions."""
@@ -42,7 +42,7 @@ class NodeImporter(_NodeImporter):
         types = self._result_types(node)
         condition = self.argument(loc, predicate)
         if "vtensor" in str(condition.type):
-            condition = _made("torch.aten.Bool.Tensor", [self.types.torch_bool_type], [condition], loc)
+            condition = operation("torch.aten.Bool.Tensor", [self.types.torch_bool_type], [condition], loc)
         branch = mlir.ir.Operation.create("torch.prim.If", results=types, operands=[condition], regions=2, loc=loc)
         for region, function in zip(branch.regions, branches, strict=True):
             with loc:
@@ -60,7 +60,9 @@ class NodeImporter(_NodeImporter):
                 for value in values
             ]
         kind = "!torch.list<optional<vtensor>>" if optional else "!torch.list<vtensor>"
-        return _made("torch.prim.ListConstruct", [mlir.ir.Type.parse(kind, context=self.mlir_context)], operands, loc)
+        return operation(
+            "torch.prim.ListConstruct", [mlir.ir.Type.parse(kind, context=self.mlir_context)], operands, loc
+        )
 
     def while_loop(self, loc: Any, node: Any) -> None:
         """`while_loop(condition, body, carries, others)`: a loop of values that no pass knows (see `has_while`)."""
@@ -75,14 +77,14 @@ class NodeImporter(_NodeImporter):
 
         def goes_on(values: Sequence[Any]) -> Any:
             (result,) = self._call(node, condition, [*values, *others], [truth], loc)
-            return _made("torch.aten.Bool.Tensor", [self.types.torch_bool_type], [result], loc)
+            return operation("torch.aten.Bool.Tensor", [self.types.torch_bool_type], [result], loc)
 
         def body(number: Any, made: list[Any]) -> tuple[Any, list[Any]]:
             results = self._call(node, function, [*made, *others], types, loc)
             return goes_on(results), results
 
         begins = goes_on(start)
-        times = self._integer(torch.iinfo(torch.int64).max, loc)
+        times = self.integer(torch.iinfo(torch.int64).max, loc)
         self._bind(node, self._prim_loop(times, begins, start, types, body, loc))
 
     def _hide(self, node: Any, loc: Any) -> None:
@@ -93,7 +95,7 @@ class NodeImporter(_NodeImporter):
         with loc:
             zero = self.literal(torch.zeros((), dtype=kind.dtype))
         value = self.argument(loc, node)
-        self.rebind(node, _made("torch.aten.add.Tensor", [value.type], [value, zero, self._integer(1, loc)], loc))
+        self.rebind(node, operation("torch.aten.add.Tensor", [value.type], [value, zero, self.integer(1, loc)], loc))
 
     def map(self, loc: Any, node: Any) -> None:
         """`map_impl(function, slices, others)`: a loop that puts the results of each slice in its place."""
@@ -159,7 +161,7 @@ class NodeImporter(_NodeImporter):
             return self._true(loc), made
 
         begins = self._true(loc)
-        return self._prim_loop(self._integer(length, loc), begins, start, types, always, loc)
+        return self._prim_loop(self.integer(length, loc), begins, start, types, always, loc)
 
     def _prim_loop(
         self,
@@ -183,40 +185,33 @@ class NodeImporter(_NodeImporter):
         return list(loop.results)
 
     def _true(self, loc: Any) -> Any:
-        return self._constant("torch.constant.bool", mlir.ir.BoolAttr.get(True), self.types.torch_bool_type, loc)
+        return self.constant("torch.constant.bool", mlir.ir.BoolAttr.get(True), self.types.torch_bool_type, loc)
 
     def _value_or_none(self, value: Any, loc: Any) -> Any:
         return self._none(loc) if value is None else self.argument(loc, value)
 
     def _none(self, loc: Any) -> Any:
-        return _made("torch.constant.none", [mlir.ir.Type.parse("!torch.none", context=self.mlir_context)], [], loc)
+        return operation("torch.constant.none", [mlir.ir.Type.parse("!torch.none", context=self.mlir_context)], [], loc)
 
     def _slice(self, value: Any, node: Any, number: Any, loc: Any) -> Any:
         kind = node.meta["val"]
         result = self.types.create_vtensor_type(kind.dtype, kind.shape[1:])
-        return _made("torch.aten.select.int", [result], [value, self._integer(0, loc), number], loc)
+        return operation("torch.aten.select.int", [result], [value, self.integer(0, loc), number], loc)
 
     def _put(self, row: Any, whole: Any, number: Any, loc: Any) -> Any:
-        return _made("torch.aten.select_scatter", [whole.type], [whole, row, self._integer(0, loc), number], loc)
+        return operation("torch.aten.select_scatter", [whole.type], [whole, row, self.integer(0, loc), number], loc)
 
     def _empty(self, values: Any, types: _Types, loc: Any) -> list[Any]:
         """Tensors to be filled."""
         return [self._zeros(value, kind, loc) for value, kind in zip(pytree.tree_leaves(values), types, strict=True)]
 
     def _zeros(self, value: torch.Tensor, kind: Any, loc: Any) -> Any:
-        sizes = [self._integer(int(size), loc) for size in value.shape]
+        sizes = [self.integer(int(size), loc) for size in value.shape]
         of_sizes = mlir.ir.Type.parse("!torch.list<int>", context=self.mlir_context)
-        shape = _made("torch.prim.ListConstruct", [of_sizes], sizes, loc)
-        dtype = self._integer(private_torch_mlir.importer().TORCH_DTYPE_TO_INT[value.dtype], loc)
+        shape = operation("torch.prim.ListConstruct", [of_sizes], sizes, loc)
+        dtype = self.integer(private_torch_mlir.importer().TORCH_DTYPE_TO_INT[value.dtype], loc)
         none = self._none(loc)
-        return _made("torch.aten.zeros", [kind], [shape, dtype, none, none, none], loc)
-
-    def _integer(self, value: int, loc: Any) -> Any:
-        return self._constant("torch.constant.int", self.types.integer_attr(value, 64), self.types.torch_int_type, loc)
-
-    def _constant(self, name: str, value: Any, kind: Any, loc: Any) -> Any:
-        attributes = {"value": value}
-        return mlir.ir.Operation.create(name, attributes=attributes, results=[kind], operands=[], loc=loc).results[0]
+        return operation("torch.aten.zeros", [kind], [shape, dtype, none, none, none], loc)
 
     def _bind(self, node: Any, results: Sequence[Any]) -> None:
         self.bind(node, results, several=not isinstance(node.meta["val"], torch.Tensor))
@@ -243,10 +238,6 @@ def _is_constant(node: Any) -> bool:
                 seen.add(one)
                 left.append(one)
     return True
-
-
-def _made(name: str, results: Sequence[Any], operands: Sequence[Any], loc: Any) -> Any:
-    return mlir.ir.Operation.create(name, results=results, operands=operands, loc=loc).results[0]
 
 
 def _length(inputs: Sequence[Any]) -> int:

@@ -102,13 +102,14 @@ def _import(program: ExportedProgram, name: str, large: list[torch.Tensor]) -> t
 
     The program is changed. Raises ExportError with the user's line.
     """
-    from irwidget.frontends import fx_control, fx_literals, refusing
+    from irwidget.frontends import fx_control, fx_literals, fx_symbols, refusing
     from irwidget.toolchain import mlir
 
     refusing.check_effects(program, name)
     _restore_buffers(program)
     _drop_constant_inputs(program)
     _drop_none_results(program)
+    fx_symbols.name_builtins(program)
     tracker = fx_literals.Tracker(large, opaque=fx_control.has_while(program))
     importer = fx_literals.FxImporter(
         context=mlir.new_context(), py_attr_tracker=tracker, graph_node_importer_cls=fx_control.NodeImporter

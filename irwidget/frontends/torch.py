@@ -307,9 +307,14 @@ _HINTS = (
         "compute it outside of the model, or with a result of a fixed shape",
     ),
     (
-        ("Constraints violated",),
+        ("your code specialized it",),
         "the model works with one size only of a dimension that dynamic_shapes says is dynamic",
         "leave that dimension out of dynamic_shapes, or compute with x.shape in its place",
+    ),
+    (
+        ("Constraints violated",),
+        "the model does not work with every size of a dimension that dynamic_shapes says is dynamic",
+        "give the dimension the sizes that it works with, or leave it out of dynamic_shapes",
     ),
     (
         ("SparseTensorImpl", "Sparse CSR tensors", "Sparse CSC tensors", "Sparse BSR tensors", "Sparse BSC tensors"),
@@ -340,6 +345,11 @@ _EXPLANATION = re.compile(
     r"^ *Explanation: (?P<why>.{1,300}?)[ .]*(?: Found in <.*)?$(?:\n *Hint: (?P<remedy>.{1,300})$)?", re.M
 )
 
+_VIOLATED = re.compile(
+    r"Constraints violated.*\n *- (?P<why>Not all values .*)(?:(?:\n *- .*)*\nSuggested fixes:\n(?P<fix>(?: +.*\n?)+))?"
+)
+"""What torch.export says of a dimension: the first condition that not all of its sizes meet, and those that do."""
+
 
 def explain(error: BaseException, name: str, tracer: str) -> ExportError:
     """What an exception of a tracer means for the user: their line, the cause, what to try."""
@@ -353,6 +363,9 @@ def explain(error: BaseException, name: str, tracer: str) -> ExportError:
         if any(needle in text for needle in needles):
             cause, advice = f"{meaning} ({first_line(error)})", remedy
             break
+    if violated := _VIOLATED.search(text):
+        cause = f"{cause.partition(' (')[0]} ({violated['why']})"
+        advice = "; ".join(map(str.strip, (violated["fix"] or advice).splitlines()))
     lines = [f"{tracer} cannot trace {name}: {cause}"]
     if place:
         lines.append(quote(place))

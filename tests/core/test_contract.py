@@ -105,6 +105,14 @@ def describes_sizes_of_fake_tensors():
         assert torch.empty(3).shape == (3,)
 
 
+def knows_what_holds_of_every_size():
+    shapes = private.ShapeEnv()
+    size = shapes.create_unbacked_symint()
+    torch._check(size >= 0)
+    assert private.statically_known_true(size + 1 > 0)
+    assert not private.statically_known_true(size > 0)
+
+
 def exports_scripted_modules():
     scripted = torch.jit.script(torch.nn.Linear(2, 2))
     program = private.TS2EPConverter(scripted, (torch.ones(1, 2),), {}).convert()
@@ -182,6 +190,7 @@ def keeps_function_modes_out():
 CONTRACT = {
     "OrderedSet": keeps_the_order_of_what_is_put_in,
     "SymT": tells_the_kind_of_a_symbol,
+    "statically_known_true": knows_what_holds_of_every_size,
     "symbol_is_type": tells_the_kind_of_a_symbol,
     "TorchDispatchMode": sees_every_operator,
     "disable_current_modes": makes_real_tensors_amid_fake_ones,

@@ -1,0 +1,107 @@
+"""Sizes that are known at run time only: what programs compute of them and torch-mlir's importer has no word for."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from irwidget import private_torch_mlir
+from irwidget.toolchain import mlir
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
+_NodeImporter: Any = private_torch_mlir.node_importer()
+_BUILTINS: dict[Any, Any] = {torch.sym_max: max, torch.sym_min: min, torch.sym_not: operator.not_}
+"""Python's own functions, which the importer takes for those of symbols."""
+_MOST = 8
+"""The greatest power that is taken apart."""
+
+
+def name_builtins(program: ExportedProgram) -> None:
+    """Call the functions of symbols as the importer looks for them; the program is changed."""
+    for module in program.graph_module.modules():
+        for node in module.graph.nodes if isinstance(module, torch.fx.GraphModule) else ():
+            if node.op == "call_function":
+                node.target = _BUILTINS.get(node.target, node.target)
+
+
+def operation(name: str, results: Sequence[Any], operands: Sequence[Any], loc: Any) -> Any:
+    """The first result of a new operation."""
+    return mlir.ir.Operation.create(name, results=results, operands=operands, loc=loc).results[0]
+
+
+class SymbolImporter(_NodeImporter):
+    """The importer of a graph's nodes, with these functions of symbols."""
+
+    def symbol(self, loc: Any, node: Any) -> bool:
+        """Whether a node is one of them, which it is bound to then."""
+        values = [_value(one) for one in node.args]
+        if node.target in _TRUTHS and all(isinstance(one, bool | torch.SymBool) for one in values):
+            found = self._of_truths(node.target, loc, *(self._as_integer(one, loc) for one in node.args))
+        elif node.target in _INTEGERS and all(isinstance(one, int | torch.SymInt) for one in values):
+            found = self._of_integers(_INTEGERS[node.target], loc, *(self._operand(one, loc) for one in node.args))
+        elif node.target in _POWERS and isinstance(values[0], torch.SymInt) and values[1] in range(1, _MOST + 1):
+            product = functools.partial(self._of_integers, "torch.aten.mul.int", loc)
+            found = functools.reduce(product, [self._operand(node.args[0], loc)] * values[1])
+        elif node.target is math.floor and _is_quotient(node.args[0]):
+            found = self._of_integers(
+                "torch.aten.floordiv.int", loc, *(self._operand(one, loc) for one in node.args[0].args)
+            )
+        else:
+            return False
+        self.bind(node, [found], several=False)
+        return True
+
+    def integer(self, value: int, loc: Any) -> Any:
+        """A number that is known."""
+        return self.constant("torch.constant.int", self.types.integer_attr(value, 64), self.types.torch_int_type, loc)
+
+    def constant(self, name: str, value: Any, kind: Any, loc: Any) -> Any:
+        """The SSA value of an attribute."""
+        attributes = {"value": value}
+        return mlir.ir.Operation.create(name, attributes=attributes, results=[kind], operands=[], loc=loc).results[0]
+
+    def _operand(self, one: Any, loc: Any) -> Any:
+        return self.argument(loc, one) if isinstance(one, torch.fx.Node) else self.integer(int(one), loc)
+
+    def _as_integer(self, one: Any, loc: Any) -> Any:
+        operand = self._operand(one, loc)
+        return (
+            operation("torch.aten.Int.bool", [self.types.torch_int_type], [operand], loc)
+            if isinstance(one, torch.fx.Node)
+            else operand
+        )
+
+    def _of_integers(self, name: str, loc: Any, *operands: Any) -> Any:
+        return operation(name, [self.types.torch_int_type], operands, loc)
+
+    def _of_truths(self, target: Any, loc: Any, *operands: Any) -> Any:
+        """By their sum, which is not zero where one is true, or their product."""
+        number = self._of_integers(_TRUTHS[target], loc, *operands) if _TRUTHS[target] else operands[0]
+        name = "torch.aten.ne.int" if _TRUTHS[target] else "torch.aten.eq.int"
+        return operation(name, [self.types.torch_bool_type], [number, self.integer(0, loc)], loc)
+
+
+_POWERS = pow, operator.pow
+_TRUTHS = {operator.or_: "torch.aten.add.int", operator.and_: "torch.aten.mul.int", operator.not_: ""}
+_INTEGERS: dict[Any, str] = {
+    max: "torch.prim.max.int",
+    min: "torch.prim.min.int",
+    operator.mod: "torch.aten.remainder.int",
+}
+
+
+def _value(one: Any) -> Any:
+    return one.meta.get("val") if isinstance(one, torch.fx.Node) else one
+
+
+def _is_quotient(one: Any) -> bool:
+    """Whether a value is the quotient of two integers."""
+    of_two = isinstance(one, torch.fx.Node) and one.target is operator.truediv
+    return of_two and all(isinstance(_value(part), int | torch.SymInt) for part in one.args)
