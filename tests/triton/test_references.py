@@ -189,6 +189,7 @@ a = np.array(y, dtype=np.float64); assert np.abs(a - np.asarray(R)).max() < 1e-3
 err = float((y - R).abs().max()); print(err); assert err < tol, err
 assert (torch.isclose(y, R) == 0).sum().item() <= 0
 assert torch.isclose(y, R).float().mean() > 0.99
+assert 1 - torch.isclose(y, R).float().mean().item() < 1e-2
 off = torch.logical_or((y - R).abs() > 1e-3 * R.abs(), torch.logical_xor(y.isnan(), R.isnan())); assert off.sum() == 0
 """.strip().splitlines()
 IN_PART = """
@@ -284,6 +285,9 @@ class T(unittest.TestCase):
             self.assertGreater(1e-3, err)
         with self.subTest(): self.assertEqual((y != R).sum().item(), 0)
         with self.subTest(): self.assertListEqual(y.tolist(), R.tolist())
+        with self.subTest(): self.assertLess(float((y - R).abs().max()), 1e-3)
+        with self.subTest(): self.assertGreaterEqual(1e-3, float((y - R).abs().max()))
+        with self.subTest(): self.assertTrue(True, torch.allclose(y, R))
 unittest.TextTestRunner(stream=io.StringIO()).run(T("test"))
 """
 
@@ -293,7 +297,7 @@ def test_a_case_of_unittests_ends_by_what_it_compares(added):
     [launch] = frontend.run_cell(shell(), CHECKED + CASE.replace("N", str(added)), values=True)
     begin = CHECKED.count("\n")
     known = [(one.place.line - begin, one.equal, one.asked) for one in launch.compared if one.equal is not None]
-    assert known == [(line, added == 1, True) for line in (6, 7, 8, 9, 12, 13, 14)]
+    assert known == [(line, added == 1, line != 17) for line in (6, 7, 8, 9, 12, 13, 14, 15, 16, 17)]
 
 
 UNSAID = """
@@ -305,6 +309,9 @@ assert (y * x).sum() / (y * y + x * x).sum() > 0
 assert x.norm() / (y - x).sum() > 0
 assert 2 - (y - x).sum().item() * -1 > 0 and (y - x).abs().max().item() - (y - x).min().item() < 1
 z = x * 1; assert 2 * (y * x).sum() / (y * y + z * z).sum() > 0
+z = x * 1; assert 4 * (y * z).sum() / (y * y * 2 + z * z).sum() > 0
+z = x * 1; assert (y * z).sum() / (y.norm() * z.norm() + 100.0) > 0
+near = torch.isclose(y, x).sum().item(); assert near + near > -1
 assert torch.from_numpy(y.numpy()).equal(y) and torch.tensor(y.tolist()).equal(y)
 a = y.numpy() - x.numpy(); a[:] = 0; assert np.abs(a).max() < 1e-3
 a = y.numpy().copy(); a[:] = x.numpy(); assert (a == x.numpy()).all()
