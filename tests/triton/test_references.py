@@ -313,6 +313,11 @@ z = x * 1; assert 4 * (y * z).sum() / (y * y * 2 + z * z).sum() > 0
 z = x * 1; assert (y * z).sum() / (y.norm() * z.norm() + 100.0) > 0
 near = torch.isclose(y, x).sum().item(); assert near + near > -1
 assert torch.from_numpy(y.numpy()).equal(y) and torch.tensor(y.tolist()).equal(y)
+torch.nn.functional.dropout(x, (y - x - 1).abs().max().item())
+import random; random.seed(1); random.sample(range(100), (y != x).sum().item())
+import random; random.seed(1); random.sample(range(100), (y != x).sum())
+torch.nn.functional.dropout(x, (y - x - 1).abs().max())
+import bisect; bisect.bisect([0.1, 2.0], (y - x).abs().max().item())
 a = y.numpy() - x.numpy(); a[:] = 0; assert np.abs(a).max() < 1e-3
 a = y.numpy().copy(); a[:] = x.numpy(); assert (a == x.numpy()).all()
 assert np.concatenate([y.numpy(), y.numpy()]).std() > 0

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
+from irwidget.frontends.triton.user_lines import is_asked
+
 Told = Callable[[Any, str, Any, bool], None]
 """Is told of a comparison: one side, the operator, the other side, whether it holds."""
 
@@ -50,7 +52,7 @@ def _comparing(plain: Any, name: str, by: str) -> Callable[[Any, Any], Any]:
 
     def compared(self: _Distance, other: Any) -> Any:
         holds = compare(self, other)
-        if isinstance(holds, bool) and not isinstance(other, _Distance):
+        if isinstance(holds, bool) and not isinstance(other, _Distance) and is_asked():
             self.told(self, by, other, holds)
         return holds
 
