@@ -190,6 +190,12 @@ err = float((y - R).abs().max()); print(err); assert err < tol, err
 assert (torch.isclose(y, R) == 0).sum().item() <= 0
 assert torch.isclose(y, R).float().mean() > 0.99
 assert 1 - torch.isclose(y, R).float().mean().item() < 1e-2
+assert torch.isclose(y, R).sum().item() == y.numel()
+assert (y == R).float().mean() == 1
+assert (y == R).float().sum() == 64.0
+assert np.count_nonzero(y.numpy() == R.numpy()) == 64
+assert torch.nn.functional.smooth_l1_loss(y, R) < 1e-6
+assert round((y - R).abs().max().item(), 4) == 0
 off = torch.logical_or((y - R).abs() > 1e-3 * R.abs(), torch.logical_xor(y.isnan(), R.isnan())); assert off.sum() == 0
 """.strip().splitlines()
 IN_PART = """
@@ -312,6 +318,9 @@ z = x * 1; assert 2 * (y * x).sum() / (y * y + z * z).sum() > 0
 z = x * 1; assert 4 * (y * z).sum() / (y * y * 2 + z * z).sum() > 0
 z = x * 1; assert (y * z).sum() / (y.norm() * z.norm() + 100.0) > 0
 near = torch.isclose(y, x).sum().item(); assert near + near > -1
+n = torch.isclose(y, x); print(n.sum() == 63, n.float().mean().sqrt() == 1, (n.view(8, 8).sum(0) == 64).all())
+n = torch.isclose(y, x).sum(); print(n + 1 == 64)
+assert (y - x).abs().max() ** -1 < 2
 assert torch.from_numpy(y.numpy()).equal(y) and torch.tensor(y.tolist()).equal(y)
 torch.nn.functional.dropout(x, (y - x - 1).abs().max().item())
 import random; random.seed(1); random.sample(range(100), (y != x).sum().item())

@@ -20,7 +20,7 @@ ToldEqual = Callable[[Any, Any, str, bool], None]
 
 COMPARING = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 """Operators by the names of their methods, which PyTorch's operators have too."""
-_GIVING = "truediv mul rmul pow abs".split()
+_GIVING = "truediv mul rmul pow abs round".split()
 """Operators whose results are such numbers, where they leave the order of these."""
 
 
