@@ -257,8 +257,15 @@ def twice(a, b, strict):
         return
     raise AssertionError
 
+def keeping(a, b, best=[9.0]):
+    err = (a - b).abs().max().item()
+    if err < best[0]:
+        best[0] = err
+        return True
+    return False
+
 for R in (x + 1, x):
-    for compared in ("assert returning(y, R)", "raising(y, R)", "verbosely(y, R)", "twice(y, R, True)"):
+    for compared in ("keeping(y,R)", "assert returning(y, R)", "raising(y, R)", "verbosely(y, R)", "twice(y, R, True)"):
         try: exec(compared)
         except AssertionError: pass
     strict = False; assert torch.equal(y, R) or not strict
@@ -273,7 +280,7 @@ def test_a_function_says_by_what_it_does_after_a_comparison_what_that_is_for():
     [launch] = frontend.run_cell(shell(), CHECKED + FUNCTIONS, values=True)
     begin = CHECKED.count("\n")
     known = [(one.place.line - begin, one.equal) for one in launch.compared if one.place and one.equal is not None]
-    assert known == [(3, True), (10, True), (16, True), (31, True), (3, False), (10, False), (17, False)]
+    assert known == [(3, True), (10, True), (16, True), (38, True), (3, False), (10, False), (17, False)]
 
 
 CASE = """
