@@ -72,6 +72,7 @@ def test_training_with_running_statistics_is_checked_to_its_code():
 OPEN = {
     "memory": lambda x: torch.empty_like(x),
     "temporaries in place": lambda x: torch.nanquantile(x, 0.5),
+    "tensors that are shapes": lambda x: torch.func.hessian(lambda row: row.pow(3).sum())(x[0]),
     "effects": lambda x: torch.linalg.solve(x[:, :12] + 9 * torch.eye(12), x),
 }
 

@@ -8,11 +8,12 @@ from itertools import groupby
 import pytest
 import torch
 from torch._higher_order_ops import map
+from torch._inductor.lowering import register_lowering
 
 import irwidget
 from irwidget import phases
 from irwidget.errors import PassError, UsageError
-from irwidget.inductor import capture, private
+from irwidget.inductor import attention, capture, printing, private
 from irwidget.inductor.data import DOES
 from irwidget.toolchain import forked
 from tests.inductor import programs
@@ -161,7 +162,10 @@ def test_cpp_for_the_cpu(on_cpu):
 
 
 def test_a_graph_break_makes_two_graphs_and_is_told(capfd):
-    low = irwidget.lower(programs.broken, torch.randn(16), to="inductor_triton")
+    lows = irwidget.lower(programs.broken, torch.randn(16), to=["inductor_triton", "inductor_fx"])
+    low, last = lows["inductor_triton"], lows["inductor_fx"].dumps[-1]
+    assert last.name == "all graphs"
+    assert ("sin" in last.text, "cos" in last.text) == (True, True)
     kernels = {op.kernel for op in low.results["compilation"].captured.ops}
     assert len(kernels) == 2
     (broken,) = low.results["compilation"].captured.breaks
@@ -178,6 +182,38 @@ def test_attention_takes_the_kernel_of_a_gpu():
     assert low.trace.facts["kernels called"] == 1
     remarks = [one.message for one in low.trace.diagnostics if one.severity == "remark"]
     assert remarks == ["scaled_dot_product_attention is taken to the flash kernel of sm_90"]
+
+
+@pytest.mark.parametrize(
+    ("head", "of_values", "dtype", "mask", "kernel"),
+    [
+        (32, 32, torch.half, None, "flash"),
+        (32, 64, torch.half, None, "efficient"),
+        (32, 32, torch.half, True, "efficient"),
+        (264, 264, torch.half, None, "efficient"),
+        (12, 16, torch.half, None, "math"),
+        (16, 12, torch.half, None, "math"),
+        (12, 4, torch.float, None, "efficient"),
+        (6, 4, torch.float, None, "math"),
+        (4, 6, torch.float, None, "math"),
+        (32, 32, torch.double, None, "math"),
+    ],
+)
+def test_attention_is_chosen_by_dtype_sizes_and_mask(head, of_values, dtype, mask, kernel):
+    query, values = (torch.empty(1, 2, 16, size, dtype=dtype) for size in (head, of_values))
+    assert attention.choice(query, query, values, mask and torch.ones(16, 16, dtype=dtype), grouped=False) == kernel
+    assert attention.choice(query[0], query[0], values[0], None, grouped=False) == "math"
+
+
+def test_a_node_without_a_line_has_that_of_its_neighbours():
+    graph = torch.fx.Graph()
+    x = graph.placeholder("x")
+    sine = graph.call_function(torch.sin, (x,))
+    cosine = graph.call_function(torch.cos, (sine,))
+    output = graph.output(cosine)
+    cosine.meta["stack_trace"] = f'  File "{__file__}", line 3, in f\n    x.sin().cos()'
+    lines = [place and place.line for place in (printing.node_place(one) for one in (x, sine, cosine, output))]
+    assert lines == [None, 3, 3, None]
 
 
 def test_where_nothing_is_computed_nothing_is_called():
@@ -225,6 +261,27 @@ def test_of_a_pattern_that_fails_the_node_and_its_line_are_named():
         irwidget.lower(mapped, X, to="inductor_fx")
     (said,) = caught.value.lowering.failure.diagnostics
     assert (said.location.file, said.location.line) == (__file__, line(mapped, "return"))
+
+
+@torch.library.custom_op("irwidget_tests::unlowered", mutates_args=())
+def unlowered(x: torch.Tensor) -> torch.Tensor:
+    return x.clone()
+
+
+def branched(x):
+    return torch.cond(x.sum() > 0, lambda x: unlowered(x + 1), lambda x: x + 2, (x,))
+
+
+def test_of_a_lowering_that_fails_in_a_branch_its_own_node_and_line_are_named():
+    @register_lowering(torch.ops.irwidget_tests.unlowered.default, type_promotion_kind=None)
+    def _(x):
+        raise ValueError("nothing lowers this")
+
+    unlowered.register_fake(torch.empty_like)
+    with pytest.raises(PassError, match=r"nothing lowers this(?s:.*)\n  node %unlowered : ") as caught:
+        irwidget.lower(branched, X, to="inductor_triton")
+    (said,) = caught.value.lowering.failure.diagnostics
+    assert (said.location.file, said.location.line) == (__file__, line(branched, "unlowered"))
 
 
 def test_a_sparse_gradient_takes_a_gpu():

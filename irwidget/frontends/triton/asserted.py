@@ -271,9 +271,12 @@ def _straight(statements: list[ast.stmt]) -> list[ast.stmt]:
 
 
 def _returned(body: list[ast.stmt]) -> bool | None:
-    """The truth that statements return, where they say it."""
+    """The truth that statements return, where they say it, and keep nothing."""
+    targets = [target for one in body if isinstance(one, ast.Assign) for target in one.targets]
     match body[-1:]:
-        case [ast.Return(value=ast.Constant(value=bool() as truth))]:
+        case [ast.Return(value=ast.Constant(value=bool() as truth))] if all(
+            isinstance(one, ast.Name) for one in targets
+        ):
             return truth
         case _:
             return None

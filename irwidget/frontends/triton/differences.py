@@ -19,12 +19,12 @@ LIMIT = 256
 """How many tensors are kept before those that are gone are dropped."""
 
 
-_OF_TWO = {"sub": True, "rsub": True, "dist": False, "mse_loss": False, "l1_loss": False}
+_OF_TWO = {"sub": True, "rsub": True} | dict.fromkeys("dist mse_loss l1_loss smooth_l1_loss huber_loss".split(), False)
 """Operators that say how far two tensors are apart, and whether with a sign."""
 _UNSIGNED = frozenset("abs square norm linalg_vector_norm".split())
 _OF_ONE = _UNSIGNED | frozenset("neg sqrt max amax mean sum div mul pow clone _to_copy count_nonzero".split())
 """Operators that say no less of how far they are apart."""
-_AS_NEAR = frozenset("log log2 log10 sqrt min amin mean div mul clone _to_copy".split())
+_AS_NEAR = frozenset("log log2 log10 sqrt min amin mean sum div mul clone _to_copy".split())
 """Operators that say no less of how near they are."""
 _SHIFTING = ("sub", "rsub", "add")
 _COUNTING = frozenset("sum count_nonzero _to_copy mean".split())
@@ -102,11 +102,13 @@ class Differences:
             leaves = one.signed or _is_positive(name, args)  # else what is far off is less than any bound
             return _farther(name, one, args) if name in _OF_ONE and leaves else None
         if one.says is Says.HOW_NEAR:
-            return one if name in _AS_NEAR and _is_positive(name, args) else None
+            return _nearer(name, one, args) if name in _AS_NEAR and _is_positive(name, args) else None
         if name in ("logical_not", "bitwise_not"):
             return _negated(one)
         if name in _COUNTING:
-            return replace(one, says=Says.HOW_FAR if one.says is Says.DIFFERS else Says.HOW_NEAR)
+            if one.says is Says.DIFFERS:
+                return replace(one, says=Says.HOW_FAR)
+            return _nearer(name, replace(one, says=Says.HOW_NEAR, most=1), args)
         return one if name in ("clone", "all" if one.says is Says.AGREES else "any") else None
 
     def beside(self, name: str, kept: Kept | None, args: Sequence[Any], *, first: bool) -> Kept | None:
@@ -119,7 +121,7 @@ class Differences:
         turned = name != "add" and first == (name == "rsub")
         if kept.says is Says.HOW_NEAR:
             is_most = isinstance(other, int | float) and other == 1  # that a similarity can be
-            return replace(kept, says=Says.HOW_FAR, signed=not is_most) if turned else kept
+            return replace(kept, says=Says.HOW_FAR, signed=not is_most) if turned else replace(kept, most=None)
         if kept.says is not Says.HOW_FAR:
             return None
         return kept if kept.signed else replace(kept, says=Says.HOW_NEAR) if turned else None
@@ -186,9 +188,17 @@ def _farther(name: str, one: Kept, args: Sequence[Any]) -> Kept:
         return kept if _all(_finite, args[0] / args[1]) else kept.inexact()  # 0 / 0
 
 
+def _nearer(name: str, one: Kept, args: Sequence[Any]) -> Kept:
+    """What is made of a similarity by itself, or by something else."""
+    if one.most is None or name in ("clone", "_to_copy", "mean", "min", "amin"):
+        return one
+    of_all = name in ("sum", "count_nonzero") and len(args) == 1
+    return replace(one, most=one.most * args[0].numel() if of_all else None)
+
+
 def _is_positive(name: str, args: Sequence[Any]) -> bool:
     """Whether what a difference is multiplied with, or divided by, leaves its sign."""
-    if name not in ("mul", "div"):
+    if name not in ("mul", "div", "pow"):
         return name != "neg"
     with as_it_is():
         return all(bool(torch.as_tensor(one >= 0).all()) for one in args[1:2])
@@ -210,7 +220,7 @@ def kept_beside(kept: Kept, by: str, bound: Any) -> Kept | None:
     if kept.says not in (Says.HOW_FAR, Says.HOW_NEAR):
         return None
     if by in ("==", "!="):
-        if kept.says is Says.HOW_NEAR or not isinstance(bound, int | float) or bound != 0:
+        if not isinstance(bound, int | float) or bound != (0 if kept.says is Says.HOW_FAR else kept.most):
             return None
         return replace(kept, says=Says.AGREES if by == "==" else Says.DIFFERS)
     agrees = by in (("<", "<=") if kept.says is Says.HOW_FAR else (">", ">="))

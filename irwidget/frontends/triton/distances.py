@@ -6,6 +6,8 @@ from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
+from irwidget.frontends.triton.user_lines import is_asked
+
 Told = Callable[[Any, str, Any, bool], None]
 """Is told of a comparison: one side, the operator, the other side, whether it holds."""
 
@@ -18,7 +20,7 @@ ToldEqual = Callable[[Any, Any, str, bool], None]
 
 COMPARING = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 """Operators by the names of their methods, which PyTorch's operators have too."""
-_GIVING = "truediv mul rmul pow abs".split()
+_GIVING = "truediv mul rmul pow abs round".split()
 """Operators whose results are such numbers, where they leave the order of these."""
 
 
@@ -50,7 +52,7 @@ def _comparing(plain: Any, name: str, by: str) -> Callable[[Any, Any], Any]:
 
     def compared(self: _Distance, other: Any) -> Any:
         holds = compare(self, other)
-        if isinstance(holds, bool) and not isinstance(other, _Distance):
+        if isinstance(holds, bool) and not isinstance(other, _Distance) and is_asked():
             self.told(self, by, other, holds)
         return holds
 

@@ -65,6 +65,8 @@ class Kept:
     """Whether what is far less than 0 is far off, too."""
     blind: bool = False
     """Whether what does not differ may be another all the same, as what is twice as large has the same direction."""
+    most: float | None = None
+    """How near results are where each element is right, as far as this is known."""
     nan: bool = False
     """Whether a difference that was compared is NaN, which is neither less nor more than a bound."""
     sides: frozenset[Side] = frozenset()

@@ -202,8 +202,7 @@ class _File:
 
     def tensor(self, pointer: Pointer) -> str:
         dtype = str(pointer.dtype)
-        size = max(1, pointer.dtype.itemsize)
-        count = max(1, pointer.nbytes // size)
+        count = max(1, pointer.nbytes // pointer.dtype.itemsize)
         start = f"torch.randn({count}, device='cuda').to({dtype})"
         flat = start if pointer.dtype.is_floating_point else f"torch.zeros({count}, dtype={dtype}, device='cuda')"
         if (pointer.shape, pointer.offset) == ((count,), 0):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import sys
 from collections.abc import Iterator
 from types import FrameType
@@ -11,6 +12,9 @@ from irwidget.toolchain.locations import is_user_file
 from irwidget.trace import Location
 
 _TOOLS = ("irwidget.", "triton.", "torch.")
+_FOR_THEMSELVES = ("torch.nn.", "torch.optim.", "torch.distributions.")
+_FOR_OTHERS = ("contextlib.", "unittest.")
+"""Of Python's own modules: those that do what they are given, or compare for it."""
 
 
 def calling_line() -> Location | None:
@@ -22,13 +26,22 @@ def calling_line() -> Location | None:
 
 
 def using() -> Use | None:
-    """What the user's code does with the truth that is computed; None where it goes on by it (see `asserted`)."""
+    """What the user's code does with the truth that is computed; None where it is used otherwise (see `asserted`)."""
     for frame in _frames():
         if _is_users(frame):
             return use(frame)
-        if not _name(frame).startswith((*_TOOLS, "numpy.", "contextlib.", "unittest.")):
+        if _is_for_itself(frame):
+            return None
+        if not _name(frame).startswith((*_TOOLS, *_FOR_OTHERS, "numpy.")):
             return Use()
     return Use()
+
+
+def is_asked() -> bool:
+    """Whether the caller's caller compares, and for the user: no library for itself, and no function written in C."""
+    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+    compares = dis.opname[frame.f_code.co_code[frame.f_lasti]] == "COMPARE_OP"
+    return compares and not _name(frame).startswith(_TOOLS) and not _is_for_itself(frame)
 
 
 def bounding() -> tuple[Asked, Location] | None:
@@ -47,6 +60,13 @@ def _frames() -> Iterator[FrameType]:
 
 def _name(frame: FrameType) -> str:
     return f"{frame.f_globals.get('__name__', '')}."
+
+
+def _is_for_itself(frame: FrameType) -> bool:
+    """Whether a library asks what it wants to know itself, as `random` does how large a number is."""
+    name = _name(frame)
+    is_pythons = name.partition(".")[0] in sys.stdlib_module_names and not name.startswith(_FOR_OTHERS)
+    return is_pythons or name.startswith(_FOR_THEMSELVES)
 
 
 def _is_users(frame: FrameType) -> bool:
