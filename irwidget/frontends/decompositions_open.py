@@ -28,12 +28,13 @@ def _put(x: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
     if not _takes(x, indices, values, accumulate):
         return NotImplemented
     dims = [dim for dim, one in enumerate(indices) if one is not None]
-    first, extent = dims[0], x.shape[dims[0]]
+    several = [dim for dim in dims if not is_one(indices[dim].shape[0])]  # one place meets all
+    first, extent = several[0], x.shape[several[0]]
     places = [
-        one if one is None else _longer(one, 0, extent if dim == first else 0)
+        _longer(one, 0, extent if dim == first else 0) if dim in several else one
         for dim, one in enumerate(_from_the_front(x, indices))
     ]
-    apart = dims[-1] - first >= len(dims)
+    apart = dims[-1] - dims[0] >= len(dims)
     at = values.dim() - 1 - (x.dim() - len(dims) if apart else x.dim() - dims[-1] - 1)
     if at >= 0 and not is_one(values.shape[at]):
         values = _longer(values, at, 0)

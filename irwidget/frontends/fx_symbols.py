@@ -42,8 +42,8 @@ class SymbolImporter(_NodeImporter):
     def symbol(self, loc: Any, node: Any) -> bool:
         """Whether a node is one of them, which it is bound to then."""
         values = [_value(one) for one in node.args]
-        if node.target in _TRUTHS and all(isinstance(one, bool | torch.SymBool) for one in values):
-            found = self._of_truths(node.target, loc, *(self._as_integer(one, loc) for one in node.args))
+        if node.target in _TRUTHS and all(isinstance(one, torch.SymBool) for one in values):
+            found = self._of_truths(node.target, loc, *(self.argument(loc, one) for one in node.args))
         elif node.target in _INTEGERS and all(isinstance(one, int | torch.SymInt) for one in values):
             found = self._of_integers(_INTEGERS[node.target], loc, *(self._operand(one, loc) for one in node.args))
         elif node.target in _POWERS and isinstance(values[0], torch.SymInt) and values[1] in range(1, _MOST + 1):
@@ -70,19 +70,12 @@ class SymbolImporter(_NodeImporter):
     def _operand(self, one: Any, loc: Any) -> Any:
         return self.argument(loc, one) if isinstance(one, torch.fx.Node) else self.integer(int(one), loc)
 
-    def _as_integer(self, one: Any, loc: Any) -> Any:
-        operand = self._operand(one, loc)
-        return (
-            operation("torch.aten.Int.bool", [self.types.torch_int_type], [operand], loc)
-            if isinstance(one, torch.fx.Node)
-            else operand
-        )
-
     def _of_integers(self, name: str, loc: Any, *operands: Any) -> Any:
         return operation(name, [self.types.torch_int_type], operands, loc)
 
     def _of_truths(self, target: Any, loc: Any, *operands: Any) -> Any:
         """By their sum, which is not zero where one is true, or their product."""
+        operands = tuple(self._of_integers("torch.aten.Int.bool", loc, one) for one in operands)
         number = self._of_integers(_TRUTHS[target], loc, *operands) if _TRUTHS[target] else operands[0]
         name = "torch.aten.ne.int" if _TRUTHS[target] else "torch.aten.eq.int"
         return operation(name, [self.types.torch_bool_type], [number, self.integer(0, loc)], loc)
