@@ -40,7 +40,7 @@ def lower_graph(
 
 
 _FILLED = ("float16", "float32")
-_FILLS = ("full", "ones", "zeros", "scalar_tensor", "full_like", "ones_like", "zeros_like")
+_FILLS = {"scalar_tensor", *(s.format(n) for n in ("full", "ones", "zeros") for s in ("{}", "{}_like", "new_{}"))}
 """Ops whose tensor without dims is copied from a constant; elsewhere it is the constant."""
 
 
@@ -347,21 +347,20 @@ class _Lowering(PieceBuilder):
         wraps = tuple((f"d{j}", old[i]) for j, (i, n) in enumerate(dims) if old[i] not in (1, n))
         index = Index(steps, x.view.offset, wraps=wraps)
         read = Read(x.view.buffer, index, dtype=x.view.dtype, direct=x.direct)
-        self.emit(node, "pointwise", "copy", ranges_of(size), [read], rule="clone")
+        self.emit(node, "pointwise", "copy", ranges_of(size), [read], rule="same")
 
     def _lower_full(self, node: Node) -> None:
         value = node.meta["val"]
         dtype = dtype_name(value.dtype)
         fill: Any = float(node.args[1]) if value.dtype.is_floating_point else node.args[1]  # pyright: ignore
-        if dtype not in (_FILLED if value.dim() else ("float16", "bfloat16", "float32", "bool")):
-            filler = torch.tensor(fill, dtype=value.dtype).item()
+        asked = value.dim() > 0 or custom(node).get("origin", "full") in _FILLS
+        if dtype not in (_FILLED if asked else ("float16", "bfloat16", "float32", "bool")):
             where = {"dtype": value.dtype, "layout": torch.strided, "device": torch.device("cpu"), "pin_memory": False}
-            self.fallback(node, given=([list(value.shape), filler], where))
+            self.fallback(node, given=([list(value.shape), node.args[1]], where))
             return
-        mine = not value.dim() and (custom(node).get("origin", "full") not in _FILLS or dtype not in _FILLED)
         rounded = torch.tensor(fill, dtype=value.dtype).item() if dtype == "float32" else fill
-        name = self.constant(node if mine else None, rounded, dtype)
-        if not mine:
+        name = self.constant(None if asked else node, rounded, dtype)
+        if asked:
             self.emit(
                 node,
                 "pointwise",
