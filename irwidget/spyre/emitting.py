@@ -93,11 +93,15 @@ class LoopBuilder:
         return self.operand(value)
 
     def operand(self, node: Node) -> TensorValue:
+        """The node's value, for an op of the device to read."""
         value = node.meta["val"]
         if not value.numel():
-            raise UnsupportedError(
-                f"{node.name}: shape {list(value.shape)} is empty; a device tensor has at least one stick{self.place()}"
-            )
+            raise UnsupportedError(f"{node.name}: shape {list(value.shape)} is empty, and is read{self.place()}")
+        return self.value_of(node)
+
+    def value_of(self, node: Node) -> TensorValue:
+        """The node's value, which may be empty."""
+        value = node.meta["val"]
         name = self.buffer_of(storage(node))
         if name is None:
             raise UnsupportedError(f"{node.name}: no buffer holds its value{self.place()}")
@@ -288,7 +292,7 @@ class LoopBuilder:
             if isinstance(value, Node):
                 if "val" not in value.meta:
                     return HostFunction(str(value.target), getattr(self.module, str(value.target)))
-                view = self.operand(value).view
+                view = self.value_of(value).view
                 seen.append(view)
                 return view
             if isinstance(value, list | tuple):

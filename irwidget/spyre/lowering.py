@@ -75,17 +75,18 @@ class _Lowering(PieceBuilder):
 
     def _returned(self, node: Node) -> BufferView:
         """What the function returns; UnsupportedError where no buffer holds such a dtype, as of a view as complex."""
-        view = self.operand(node).view
+        view = self.value_of(node).view
         device_format(view.dtype)
         return view
 
     def _write_back(self, mutated: Sequence[str], values: Sequence[Node]) -> None:
         """Copy the new values of inputs into them, after everything else; what another holds is copied out first."""
-        operands = [self.source_of_copy(value) for value in values]
-        for i, (name, operand) in enumerate(zip(mutated, operands, strict=True)):
+        pairs = [(name, value) for name, value in zip(mutated, values, strict=True) if value.meta["val"].numel()]
+        operands = [self.source_of_copy(value) for _, value in pairs]
+        for i, ((name, _), operand) in enumerate(zip(pairs, operands, strict=True)):
             if operand.view.buffer in mutated and operand.view.buffer != name:
                 operands[i] = self.copied(operand)
-        for name, operand, value in zip(mutated, operands, values, strict=True):
+        for (name, value), operand in zip(pairs, operands, strict=True):
             buffer = self.buffers[name]
             if operand.view == BufferView(name, buffer.size, buffer.stride, 0, buffer.dtype):
                 continue  # it has been written there
@@ -139,7 +140,9 @@ class _Lowering(PieceBuilder):
                 return
             raise UnsupportedError(f"{name} makes no tensor; Spyre has no scalars on the host{self.place()}")
         if not value.numel():
-            return  # nothing to keep; whoever reads it is told so, and a cat does not
+            if self.buffer_of(storage(node)) is None:
+                self._empty(node)  # nothing is launched for it; an op that reads it is refused, and a cat does not
+            return
         if name in ("lift_fresh_copy", "lift_fresh", "detach", "alias") and self.buffer_of(storage(node)) is None:
             self.by_storage[storage(node)] = self.operand(node_of(node.args[0])).view.buffer
         if self.buffer_of(storage(node)) is not None:

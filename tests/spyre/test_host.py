@@ -294,8 +294,26 @@ def test_an_empty_piece_of_a_cat_is_no_piece():
     equal_to_eager(lambda a: torch.cat([torch.tensor([], dtype=a.dtype), a], -2), half(1, 8, 64))
     for empty in (torch.empty(0).half(), torch.empty(0)):
         equal_to_eager(lambda a, b: torch.cat([a, b], -2), empty, half(1, 8, 64))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a: a[:0] * 2,
+        lambda a: a.split([3, 0, 5])[1].softmax(-1).t(),
+        lambda a: (torch.zeros(0, 2), a + 1),
+        lambda a: a[:0].add_(1),
+        lambda a: (a[:0].sum(0), a[:, :0] @ a[:0]),
+    ],
+    ids=["computed", "a part", "made", "written", "read"],
+)
+def test_what_is_empty_needs_no_kernel(function):
+    equal_to_eager(function, half(8, 64), host_for_refused=True)
+
+
+def test_an_op_that_reads_what_is_empty_is_refused():
     with pytest.raises(UnsupportedError, match="is empty"):
-        compile(lambda a: a * 2, [torch.empty(0).half()])
+        compile(lambda a: a.sum(), [torch.empty(0).half()])
 
 
 def test_short_rows_that_are_cast_start_a_stick_each():
