@@ -401,6 +401,7 @@ FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...] | TensorSpec, ...]]] 
         (TensorSpec((70, 1), torch.float32), (1, 11, 1), TensorSpec((1, 1, 14), torch.bfloat16)),
     ),
     "a row of float16 beside float32": (lambda x, y: x * y, (TensorSpec((2, 4, 64), torch.float32), (4, 64))),
+    "nothing": (lambda x: x[:0] * 2, ((4, 64),)),
     "nothing of a tensor": (lambda x: (F.softmax(x[:0] * 2, -1), x + 1), ((4, 64),)),
     "an expert without tokens": (experts, ((5, 64), (64, 64))),
     "no inputs": (lambda: torch.full((4, 64), 2.0, dtype=torch.float16), ()),
