@@ -183,8 +183,7 @@ class _Lowering(PieceBuilder):
 
     def _lower_softplus(self, node: Node) -> None:
         given: Any = node.args[1:]
-        beta, threshold = (*given, *(1.0, 20.0)[len(given) :])
-        constants = (("softplusBeta", float(beta)), ("softplusThresh", float(threshold)))
+        constants = tuple(zip(("softplusBeta", "softplusThresh"), map(float, given), strict=True))
         self.pointwise(node, "softplus", node.args[:1], constants=constants)
 
     def _lower_scaled(self, node: Node) -> None:
