@@ -176,11 +176,11 @@ class _Rules:
     def _cast(self, default: DeviceLayout) -> DeviceLayout:
         out, read = self.out, self.op.data_reads[0]  # of a constant, too
         eps = device_format(read.dtype).elements_per_stick
-        tag = "DL16_TO_FP32" if self.op.func == "dl16tofp32" else "STANDARD"
+        tag = "DL16_TO_FP32" if (read.dtype, out.dtype) == ("float16", "float32") else "STANDARD"
         if out.size and out.size[-1] % eps:
             size = (*out.size[:-1], -(-out.size[-1] // eps) * eps)
             padded = device_layout(size, out.dtype, None, out.stride, tag)
-            return padded if out.size[-1] > self.eps else _rows_apart(padded)
+            return padded if out.size[-1] > self.eps else _rows_apart(padded, out.size[-1])
         return replace(default, tag=tag)
 
     def _topk(self) -> tuple[DeviceLayout, ...]:
@@ -205,7 +205,8 @@ class _Rules:
 
     def _like_output(self, read: Read) -> bool:
         source = self.buffers[read.buffer]
-        same = read.index == self.op.write and source.size == self.out.size and source.stride == self.out.stride
+        strides = [[s for s, n in zip(b.stride, b.size, strict=True) if n != 1] for b in (source, self.out)]
+        same = read.index == self.op.write and source.size == self.out.size and strides[0] == strides[1]
         return same and device_format(source.dtype).elements_per_stick == self.eps
 
     def _several(self) -> tuple[DeviceLayout, ...]:
@@ -296,11 +297,14 @@ class _Rules:
         return UnsupportedError(f"Spyre backend does not support: no supported output layout: {what}.{self.op.where()}")
 
 
-def _rows_apart(layout: DeviceLayout) -> DeviceLayout:
+def _rows_apart(layout: DeviceLayout, columns: int) -> DeviceLayout:
     """Of rows within a stick, padded to several: each begins one, and nothing walks over those of the padding."""
     size, strides = list(layout.device_size), list(layout.stride_map)
     outer = max(len(size) - 3, 0)
-    if len(size) > 2 and size[outer + 1] > 1 and strides[outer] > strides[outer + 1]:
+    dims = [(n, step) for i, (n, step) in enumerate(zip(size[:-1], strides, strict=False)) if i != outer]
+    if size[outer] == 1 or columns - 1 + sum((n - 1) * step for n, step in dims) < strides[outer]:
+        return layout  # nothing reaches them
+    if size[outer + 1] > 1 and strides[outer] > strides[outer + 1]:
         size[outer : outer + 2] = [size[outer] * size[outer + 1]]  # that of the padding follows all rows
         del strides[outer]
     else:

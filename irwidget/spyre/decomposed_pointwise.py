@@ -144,11 +144,9 @@ def _sign(x: Tensor) -> Any:
 
 
 @decomposes("bitwise_not")
-def _bitwise_not(x: Tensor) -> Any:
-    """Of signed integers all bits against -1."""
-    if x.dtype == torch.bool:
-        return _logical_not(x)
-    return torch.bitwise_xor(x, torch.full_like(x, -1)) if x.dtype.is_signed else NotImplemented
+def _bitwise_not(x: Tensor) -> Tensor:
+    """Of integers all bits against -1."""
+    return _logical_not(x) if x.dtype == torch.bool else torch.bitwise_xor(x, torch.full_like(x, -1))
 
 
 @decomposes("logical_not")
@@ -158,9 +156,10 @@ def _logical_not(x: Tensor) -> Tensor:
 
 @decomposes("bitwise_and.Tensor")
 def _bitwise_and(a: Tensor, b: Tensor) -> Any:
+    """Upstream takes bool beside integers apart in the same way, which gives other values."""
     if a.dtype == b.dtype == torch.bool:
         return torch.logical_and(a, b)
-    if torch.bool in (a.dtype, b.dtype) or not (a.dtype.is_signed and b.dtype.is_signed):
+    if torch.bool in (a.dtype, b.dtype):
         return NotImplemented
     return _bitwise_not(torch.bitwise_or(_bitwise_not(a), _bitwise_not(b)))
 
@@ -198,15 +197,15 @@ def _scalar_tensor(value: float, dtype: torch.dtype | None = None, **_: Any) -> 
     return torch.full((), value, dtype=dtype) if dtype in (torch.float16, torch.float32) else NotImplemented
 
 
-TABLE["ones"] = lambda size, dtype=None, **_: torch.full(size, 1.0, dtype=dtype or torch.get_default_dtype())
-TABLE["zeros"] = lambda size, dtype=None, **_: torch.full(size, 0.0, dtype=dtype or torch.get_default_dtype())
-TABLE["ones_like"] = lambda x, **kw: _filled(x, 1.0, **kw)
-TABLE["zeros_like"] = lambda x, **kw: _filled(x, 0.0, **kw)
-TABLE["zero"] = lambda x: _filled(x, 0.0)
+TABLE["ones"] = lambda size, dtype=None, **_: torch.full(size, 1, dtype=dtype or torch.get_default_dtype())
+TABLE["zeros"] = lambda size, dtype=None, **_: torch.full(size, 0, dtype=dtype or torch.get_default_dtype())
+TABLE["ones_like"] = lambda x, **kw: _filled(x, 1, **kw)
+TABLE["zeros_like"] = lambda x, **kw: _filled(x, 0, **kw)
+TABLE["zero"] = lambda x: _filled(x, 0)
 TABLE["fill.Scalar"] = _filled
 TABLE["full_like"] = lambda x, value, **kw: _filled(x, value, **kw)
-TABLE["new_ones"] = lambda x, size, dtype=None, **_: torch.full(size, 1.0, dtype=dtype or x.dtype)
-TABLE["new_zeros"] = lambda x, size, dtype=None, **_: torch.full(size, 0.0, dtype=dtype or x.dtype)
+TABLE["new_ones"] = lambda x, size, dtype=None, **_: torch.full(size, 1, dtype=dtype or x.dtype)
+TABLE["new_zeros"] = lambda x, size, dtype=None, **_: torch.full(size, 0, dtype=dtype or x.dtype)
 TABLE["new_full"] = lambda x, size, value, dtype=None, **_: torch.full(size, value, dtype=dtype or x.dtype)
 
 
@@ -282,8 +281,10 @@ def _silu_backward(gradient: Tensor, x: Tensor) -> Tensor:
 
 @decomposes("cat")
 def _cat(tensors: list[Tensor], dim: int = 0) -> Any:
-    """Inductor's rule: several times one tensor is one copy of it, repeated along a dim of its own."""
+    """Inductor's rules: one tensor is a copy of it, and several times one a copy, repeated along a dim of its own."""
     parts = [x for x in tensors if x.shape != (0,) and x.shape[dim]]
+    if len(parts) == 1 and all(x.dtype == parts[0].dtype for x in tensors):
+        return parts[0].clone()
     if len(parts) < 2 or any(x is not parts[0] for x in parts) or any(x.dtype != parts[0].dtype for x in tensors):
         return NotImplemented
     x, dim = parts[0], dim % parts[0].dim()

@@ -20,6 +20,9 @@ from irwidget.spyre.notes import custom
 from irwidget.spyre.opfuncs import COMPARISONS, HOST_REASONS
 from irwidget.spyre.tensorspec import Input
 
+Described = tuple[tuple[int, ...], tuple[int, ...], str]
+"""Size, strides and dtype."""
+
 
 @dataclass(frozen=True, slots=True)
 class TensorValue:
@@ -90,11 +93,15 @@ class LoopBuilder:
         return self.operand(value)
 
     def operand(self, node: Node) -> TensorValue:
+        """The node's value, for an op of the device to read."""
         value = node.meta["val"]
         if not value.numel():
-            raise UnsupportedError(
-                f"{node.name}: shape {list(value.shape)} is empty; a device tensor has at least one stick{self.place()}"
-            )
+            raise UnsupportedError(f"{node.name}: shape {list(value.shape)} is empty, and is read{self.place()}")
+        return self.value_of(node)
+
+    def value_of(self, node: Node) -> TensorValue:
+        """The node's value, which may be empty."""
+        value = node.meta["val"]
         name = self.buffer_of(storage(node))
         if name is None:
             raise UnsupportedError(f"{node.name}: no buffer holds its value{self.place()}")
@@ -176,7 +183,7 @@ class LoopBuilder:
             if isinstance(arg, Node):
                 operand = self.operand(arg)
                 if operand.view.dtype != dtype and not (func == "where3" and i == 0):
-                    operand = self.cast_operand(operand, dtype, self.origin(node))
+                    operand = self.cast_operand(operand, dtype, self.origin(node), operand.view.size != size)
                 reads.append(self.read(operand, size))
             elif isinstance(arg, int | float | bool):
                 compared = packet(node) in COMPARISONS and "float" in dtype
@@ -197,8 +204,13 @@ class LoopBuilder:
             dtype = torch.promote_types(dtype, other.dtype)
         return dtype_name(dtype)
 
-    def cast_operand(self, operand: TensorValue, dtype: str, origin: str = "_to_copy") -> TensorValue:
-        """A buffer with the operand in another dtype; the scheduler sees the cast as an op of its own."""
+    def cast_operand(
+        self, operand: TensorValue, dtype: str, origin: str = "_to_copy", broadcast: bool = False
+    ) -> TensorValue:
+        """A buffer with the operand in another dtype; the scheduler sees the cast as an op of its own.
+
+        One that is broadcast is laid out as what any elementwise op makes.
+        """
         view = operand.view
         buffer = self.buffers[view.buffer]
         if buffer.kind == "constant":
@@ -221,7 +233,7 @@ class LoopBuilder:
                 write=index_of(view.size, stride, 0),
                 target=name,
                 aten="_to_copy",
-                rule=cast_rule(view.dtype, dtype),
+                rule="same" if broadcast else cast_rule(view.dtype, dtype),
                 origins=(origin,),
             )
         )
@@ -251,22 +263,22 @@ class LoopBuilder:
 
     def host_cast(self, operand: TensorValue, dtype: str) -> TensorValue:
         """A cast on the host, whose result has the strides that PyTorch keeps of its operand."""
-        from irwidget.spyre.customops import ops
-
-        view = operand.view
-        call = External(ops().to_dtype_cpu.default, (view, getattr(torch, dtype)), {}, "to_dtype_cpu")
-        stride = torch.empty_like(torch.empty_strided(view.size, view.stride, device="meta")).stride()
-        (name,) = self.external(call, (view,), [(0, view.size, stride, dtype)])
-        return TensorValue(BufferView(name, view.size, stride, 0, dtype))
+        size = operand.view.size
+        stride = torch.empty_like(torch.empty_strided(size, operand.view.stride, device="meta")).stride()
+        return self.by_host("to_dtype_cpu", operand, getattr(torch, dtype), (size, stride, dtype))
 
     def host_copy(self, operand: TensorValue, size: tuple[int, ...]) -> TensorValue:
         """A copy by the host in a tensor of its own, of this size and row-major."""
+        return self.by_host("reshape_via_cpu", operand, list(size), (size, row_major(size), operand.view.dtype))
+
+    def by_host(self, name: str, operand: TensorValue, argument: Any, result: Described) -> TensorValue:
+        """What an operator of ours for the host makes of an operand and another argument."""
         from irwidget.spyre.customops import ops
 
-        call = External(ops().reshape_via_cpu.default, (operand.view, list(size)), {}, "reshape_via_cpu")
-        stride = row_major(size)
-        (name,) = self.external(call, (operand.view,), [(0, size, stride, operand.view.dtype)])
-        return TensorValue(BufferView(name, size, stride, 0, operand.view.dtype))
+        call = External(getattr(ops(), name).default, (operand.view, argument), {}, name)
+        size, stride, dtype = result
+        (made,) = self.external(call, (operand.view,), [(0, *result)])
+        return TensorValue(BufferView(made, size, stride, 0, dtype))
 
     # -- fallbacks -----------------------------------------------------------------------------
 
@@ -280,7 +292,7 @@ class LoopBuilder:
             if isinstance(value, Node):
                 if "val" not in value.meta:
                     return HostFunction(str(value.target), getattr(self.module, str(value.target)))
-                view = self.operand(value).view
+                view = self.value_of(value).view
                 seen.append(view)
                 return view
             if isinstance(value, list | tuple):

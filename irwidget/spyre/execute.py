@@ -81,8 +81,6 @@ class _Run:
     def run(self, tensors: Sequence[Any]) -> Any:
         values = self._inputs(tensors)
         for name, value in values.items():
-            if not value.numel():
-                continue
             self._store(self.graph.buffers[name], value)
         for op in self.graph.ops:
             if op.kind == "constant":
@@ -181,7 +179,9 @@ class _Run:
         return self.memory.tensors[buffer.name]
 
     def _store(self, buffer: Buffer, value: torch.Tensor) -> None:
-        """Copy a host tensor to the device."""
+        """Copy a host tensor to the device; there is nothing to copy of an empty one."""
+        if not value.numel():
+            return
         if value.is_complex():  # of exx2: two lanes of a stick
             self.moments.add(buffer.name)
             for lane, part in enumerate(torch.view_as_real(value).unbind(-1)):
@@ -202,19 +202,18 @@ class _Run:
 
     def _load(self, view: BufferView, stride: tuple[int, ...] | None = None, lane: int = 0) -> torch.Tensor:
         """Copy a view of a device tensor back to the host, with its strides or those."""
-        buffer = self.graph.buffers[view.buffer]
+        buffer, dtype = self.graph.buffers[view.buffer], getattr(torch, view.dtype)
+        stride = view.stride if stride is None else stride
+        if not all(view.size):
+            return torch.empty_strided(view.size, stride, dtype=dtype)
         space = self.memory.tensors[view.buffer]
         what = f"the copy of {buffer.name} to the host"
         at = self._region(buffer).moved(lane * buffer.device.format.bytes)
         values = space.read(at, self.memory.owner(buffer.name), what)
-        length = 1 + sum((n - 1) * s for n, s in zip(buffer.size, buffer.stride, strict=True) if n)
-        storage = torch.zeros(max(length, 1), dtype=torch.float64)
-        if all(buffer.size):
-            whole = torch.from_numpy(values).reshape(buffer.size)
-            torch.as_strided(storage, buffer.size, buffer.stride).copy_(whole)
+        length = 1 + sum((n - 1) * s for n, s in zip(buffer.size, buffer.stride, strict=True))
+        storage = torch.zeros(length, dtype=torch.float64)
+        torch.as_strided(storage, buffer.size, buffer.stride).copy_(torch.from_numpy(values).reshape(buffer.size))
         made = torch.as_strided(storage, view.size, view.stride, view.offset)
-        dtype = getattr(torch, view.dtype)
-        stride = view.stride if stride is None else stride
         out = torch.empty_strided(view.size, stride, dtype=dtype)
         once = tuple(slice(0, 1) if step == 0 else slice(None) for step in stride)  # of what is expanded
         out[once].copy_(made[once])

@@ -114,6 +114,7 @@ class _Calls:
             self.lines += taken
         if pool_bytes:
             self.lines.append("del _pool")
+        self._allocate(view.buffer for view in graph.outputs if isinstance(view, BufferView))  # what is empty
         outputs = [_output(view, graph) for view in graph.outputs]
         self.lines.append(f"return ({', '.join(outputs)}{',' if len(outputs) == 1 else ''})")
 

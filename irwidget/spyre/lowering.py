@@ -40,7 +40,7 @@ def lower_graph(
 
 
 _FILLED = ("float16", "float32")
-_FILLS = ("full", "ones", "zeros", "scalar_tensor", "full_like", "ones_like", "zeros_like")
+_FILLS = {"scalar_tensor", *(s.format(n) for n in ("full", "ones", "zeros") for s in ("{}", "{}_like", "new_{}"))}
 """Ops whose tensor without dims is copied from a constant; elsewhere it is the constant."""
 
 
@@ -75,17 +75,18 @@ class _Lowering(PieceBuilder):
 
     def _returned(self, node: Node) -> BufferView:
         """What the function returns; UnsupportedError where no buffer holds such a dtype, as of a view as complex."""
-        view = self.operand(node).view
+        view = self.value_of(node).view
         device_format(view.dtype)
         return view
 
     def _write_back(self, mutated: Sequence[str], values: Sequence[Node]) -> None:
         """Copy the new values of inputs into them, after everything else; what another holds is copied out first."""
-        operands = [self.source_of_copy(value) for value in values]
-        for i, (name, operand) in enumerate(zip(mutated, operands, strict=True)):
+        pairs = [(name, value) for name, value in zip(mutated, values, strict=True) if value.meta["val"].numel()]
+        operands = [self.source_of_copy(value) for _, value in pairs]
+        for i, ((name, _), operand) in enumerate(zip(pairs, operands, strict=True)):
             if operand.view.buffer in mutated and operand.view.buffer != name:
                 operands[i] = self.copied(operand)
-        for name, operand, value in zip(mutated, operands, values, strict=True):
+        for (name, value), operand in zip(pairs, operands, strict=True):
             buffer = self.buffers[name]
             if operand.view == BufferView(name, buffer.size, buffer.stride, 0, buffer.dtype):
                 continue  # it has been written there
@@ -139,7 +140,9 @@ class _Lowering(PieceBuilder):
                 return
             raise UnsupportedError(f"{name} makes no tensor; Spyre has no scalars on the host{self.place()}")
         if not value.numel():
-            return  # nothing to keep; whoever reads it is told so, and a cat does not
+            if self.buffer_of(storage(node)) is None:
+                self._empty(node)  # nothing is launched for it; an op that reads it is refused, and a cat does not
+            return
         if name in ("lift_fresh_copy", "lift_fresh", "detach", "alias") and self.buffer_of(storage(node)) is None:
             self.by_storage[storage(node)] = self.operand(node_of(node.args[0])).view.buffer
         if self.buffer_of(storage(node)) is not None:
@@ -180,8 +183,7 @@ class _Lowering(PieceBuilder):
 
     def _lower_softplus(self, node: Node) -> None:
         given: Any = node.args[1:]
-        beta, threshold = (*given, *(1.0, 20.0)[len(given) :])
-        constants = (("softplusBeta", float(beta)), ("softplusThresh", float(threshold)))
+        constants = tuple(zip(("softplusBeta", "softplusThresh"), map(float, given), strict=True))
         self.pointwise(node, "softplus", node.args[:1], constants=constants)
 
     def _lower_scaled(self, node: Node) -> None:
@@ -347,21 +349,20 @@ class _Lowering(PieceBuilder):
         wraps = tuple((f"d{j}", old[i]) for j, (i, n) in enumerate(dims) if old[i] not in (1, n))
         index = Index(steps, x.view.offset, wraps=wraps)
         read = Read(x.view.buffer, index, dtype=x.view.dtype, direct=x.direct)
-        self.emit(node, "pointwise", "copy", ranges_of(size), [read], rule="clone")
+        self.emit(node, "pointwise", "copy", ranges_of(size), [read], rule="same")
 
     def _lower_full(self, node: Node) -> None:
         value = node.meta["val"]
         dtype = dtype_name(value.dtype)
         fill: Any = float(node.args[1]) if value.dtype.is_floating_point else node.args[1]  # pyright: ignore
-        if dtype not in (_FILLED if value.dim() else ("float16", "bfloat16", "float32", "bool")):
-            filler = torch.tensor(fill, dtype=value.dtype).item()
+        asked = value.dim() > 0 or custom(node).get("origin", "full") in _FILLS
+        if dtype not in (_FILLED if asked else ("float16", "bfloat16", "float32", "bool")):
             where = {"dtype": value.dtype, "layout": torch.strided, "device": torch.device("cpu"), "pin_memory": False}
-            self.fallback(node, given=([list(value.shape), filler], where))
+            self.fallback(node, given=([list(value.shape), node.args[1]], where))
             return
-        mine = not value.dim() and (custom(node).get("origin", "full") not in _FILLS or dtype not in _FILLED)
         rounded = torch.tensor(fill, dtype=value.dtype).item() if dtype == "float32" else fill
-        name = self.constant(node if mine else None, rounded, dtype)
-        if not mine:
+        name = self.constant(None if asked else node, rounded, dtype)
+        if asked:
             self.emit(
                 node,
                 "pointwise",

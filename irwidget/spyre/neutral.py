@@ -61,7 +61,7 @@ def _folded(graph: GraphModule) -> dict[Node, float]:
     made: dict[Node, float] = {}
     for node, (value, root) in values.items():
         fake = node.meta["val"]
-        if seen[root] > 1 or not fake.is_contiguous():
+        if seen[root] > 1 or not fake.is_contiguous() or fake.dtype == torch.uint8:  # as Inductor
             continue
         if str(node.target) == _FULL:
             made[node] = float(node.args[1])  # pyright: ignore[reportArgumentType]
@@ -78,7 +78,7 @@ def _folded(graph: GraphModule) -> dict[Node, float]:
 def _value_of(node: Node, values: Mapping[Node, tuple[torch.Tensor, Node]]) -> tuple[torch.Tensor, Node] | None:
     """The one number that fills a tensor, and the node whose memory it is."""
     fake = node.meta.get("val")
-    if node.op != "call_function" or not isinstance(fake, torch.Tensor) or not fake.dtype.is_floating_point:
+    if node.op != "call_function" or not isinstance(fake, torch.Tensor):
         return None
     if str(node.target) == _FULL:
         number: Any = node.args[1]

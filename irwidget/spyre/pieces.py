@@ -77,7 +77,7 @@ class PieceBuilder(LoopBuilder):
         size, stride = tuple(value.shape), tuple(int(s) for s in value.stride())
         x, pads = cropped(x, pads)
         if not any(pads):
-            self.emit(node, "pointwise", "copy", ranges_of(size), [self.read(x, size)], rule="clone")
+            self.emit(node, "pointwise", "copy", ranges_of(size), [self.read(x, size)], rule="same")
             return
         target = self._empty(node)
         fill: Any = node.args[2] if len(node.args) > 2 else 0.0

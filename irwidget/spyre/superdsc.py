@@ -59,14 +59,13 @@ def plan(spec: OpSpec) -> SuperDscPlan:
     stick = _op_stick(spec)
     sizes = {labels[v]: n for v, (n, _) in spec.iteration_space.items()}
     splits = {labels[v]: s for v, (_, s) in spec.iteration_space.items()}
-    _round_up(spec, labels, sizes, splits)
+    row = "mb" if spec.op in _CASTS and len(symbols) == 1 and stick is not None else ""
+    _round_up(spec, labels, sizes, splits, row)
     extra = ""
     if stick is None and not any(arg.is_index for arg in spec.args):
         extra = _LABELS[len(symbols)]
-        sizes[extra], splits[extra] = spec.args[-1].eps, 1
-    row = ""
-    if (spec.op in _CASTS) and len(symbols) == 1:
-        row = "mb"
+        sizes[extra], splits[extra] = max(arg.eps for arg in spec.args), 1
+    if row:
         sizes, splits = {row: 1, **sizes}, {row: 1, **splits}
     op_stick = extra or (labels[stick] if stick is not None else "")
     whole = _own_order(spec, _deciding(spec)[0], labels)
@@ -137,7 +136,8 @@ def _own_order(spec: OpSpec, arg: TensorArg, labels: Mapping[str, str]) -> list[
     return order
 
 
-def _round_up(spec: OpSpec, labels: Mapping[str, str], sizes: dict[str, int], splits: dict[str, int]) -> None:
+def _round_up(spec: OpSpec, labels: Mapping[str, str], sizes: dict[str, int], splits: dict[str, int], row: str) -> None:
+    """Round the stick dims up to whole sticks; upstream does not where the row that it adds takes their place."""
     data = [arg for arg in spec.args if not arg.is_index]
     restickify = spec.op == "ReStickifyOpHBM"
     if spec.kind in ("matmul", "topk") or spec.op in _CASTS or restickify:
@@ -148,6 +148,8 @@ def _round_up(spec: OpSpec, labels: Mapping[str, str], sizes: dict[str, int], sp
         if arg.stick is None:
             continue
         label = labels[arg.stick]
+        if row and len(arg.device_size) == 2 and splits[label] == 1:
+            continue
         padded = -(-sizes[label] // arg.eps) * arg.eps
         if padded != sizes[label] and restickify:
             splits[label] = 1
@@ -280,11 +282,12 @@ def back_gaps(made: SuperDscPlan, tensor: LabeledTensor) -> dict[str, int]:
     for size, coordinate in zip(arg.device_size[:-1], arg.device_coordinates[:-1], strict=True):
         for v in coordinate.variables:
             label = made.labels[v]
-            extent = size * (arg.eps if v == arg.stick else 1)
-            if extent > made.sizes[label] and size > 1:
-                gaps[label] = extent - made.sizes[label]
-            elif extent < made.sizes[label] and made.spec.op == "ReStickifyOpHBM":
-                gaps[label] = made.sizes[label] - extent
+            unit = arg.eps if v == arg.stick else 1
+            extent, iterated = size * unit, -(-made.sizes[label] // unit) * unit
+            if extent > iterated and size > 1:
+                gaps[label] = extent - iterated
+            elif extent < iterated and made.spec.op == "ReStickifyOpHBM":
+                gaps[label] = iterated - extent
     return gaps
 
 

@@ -88,8 +88,9 @@ def test_several_results_of_a_host_op_and_only_those_that_are_read():
         lambda a, i: torch.bitwise_xor(i, 3),
         lambda a, i: i.max(0).values,
         lambda a, i: ~i,
+        lambda a, i: (a[:4, 0] > 0) & i,
     ],
-    ids=["two indices", "gather", "integers", "extremes of integers", "not"],
+    ids=["two indices", "gather", "integers", "extremes of integers", "not", "bool and integers"],
 )
 def test_what_only_the_host_can_do_is_right(function):
     equal_to_eager(function, half(8, 64), torch.tensor([1, 0, 3, 2]))
@@ -291,9 +292,29 @@ def test_a_repeat_that_cuts_sticks_is_made_on_the_host():
 
 def test_an_empty_piece_of_a_cat_is_no_piece():
     equal_to_eager(lambda a: torch.cat([torch.tensor([], dtype=a.dtype), a], -2), half(1, 8, 64))
-    equal_to_eager(lambda a, b: torch.cat([a, b], -2), torch.empty(0).half(), half(1, 8, 64))
+    for empty in (torch.empty(0).half(), torch.empty(0)):
+        equal_to_eager(lambda a, b: torch.cat([a, b], -2), empty, half(1, 8, 64))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a: a[:0] * 2,
+        lambda a: a.split([3, 0, 5])[1].softmax(-1).t(),
+        lambda a: (torch.zeros(0, 2), a + 1),
+        lambda a: a[:0].add_(1),
+        lambda a: (a[:0].sum(0), a[:, :0] @ a[:0]),
+    ],
+    ids=["computed", "a part", "made", "written", "read"],
+)
+def test_what_is_empty_needs_no_kernel(function):
+    equal_to_eager(function, half(8, 64), host_for_refused=True)
+
+
+def test_what_is_empty_may_be_written_but_not_read():
+    equal_to_eager(lambda a: a.add_(1), torch.empty(0, 64).half())
     with pytest.raises(UnsupportedError, match="is empty"):
-        compile(lambda a: a * 2, [torch.empty(0).half()])
+        compile(lambda a: a.sum(), [torch.empty(0).half()])
 
 
 def test_short_rows_that_are_cast_start_a_stick_each():

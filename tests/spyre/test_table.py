@@ -138,3 +138,20 @@ def test_whole_superdsc_files(name, function, shapes):
     ((filename, made),) = kernel.files()
     assert filename == "sdsc_0.json"
     assert json.dumps(made) == json.dumps(expected)
+
+
+@pytest.mark.parametrize(
+    ("shape", "source", "target", "sizes", "gaps"),
+    [
+        ((48,), "float16", torch.float32, {"mb_": 1, "out_": 48}, [{}, {}]),
+        ((1,), "float16", torch.float32, {"out_": 1, "x_": 64}, [{}, {"out": {"-1": "1"}}]),
+        ((14, 1), "float32", torch.float16, {"out_": 14, "x_": 64}, [{}, {}]),
+    ],
+)
+def test_the_sizes_of_a_cast_within_one_stick(shape, source, target, sizes, gaps):
+    (kernel,) = compile(lambda x: x.to(target), [cases.TensorSpec(shape, source)]).kernels
+    ((_, made),) = kernel.files()
+    (dsc,) = next(iter(made.values()))["dscs_"][0].values()
+    assert dsc["N_"] == {"name_": "n", **sizes}
+    assert [node.get("backGapCore_", {}) for node in dsc["scheduleTree_"]] == gaps
+    assert dsc["primaryDsInfo_"]["OUTPUT"]["layoutDimOrder_"] == [label[:-1] for label in sizes]

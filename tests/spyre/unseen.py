@@ -40,6 +40,10 @@ def grouped(q, k, v):
     return F.scaled_dot_product_attention(q, k, v)
 
 
+def experts(x, w):
+    return torch.cat([F.linear(rows, w) for rows in x.split([2, 0, 3])])
+
+
 def rms_norm(x, w):
     return x * torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + 1e-6).to(x.dtype) * w
 
@@ -374,12 +378,32 @@ FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...] | TensorSpec, ...]]] 
     "turned, summed, transposed": (turned(lambda x: x.sum(-1).t()), ((64, 4, 64),)),
     "turned, unsqueezed, transposed": (turned(lambda x: torch.relu(x).unsqueeze(0).mT), ((64, 4, 64),)),
     "how the host is called": (
-        lambda x: (x.median(-1), x.mode(), x.kthvalue(3), x.cummax(0), x.cumprod(0), x.logcumsumexp(0)),
+        lambda x: (x.median(-1), x.mode(), x.kthvalue(3), x.cummax(0), x.cummin(0), x.cumprod(0), x.logcumsumexp(0)),
         ((8, 64),),
     ),
     "bits of integers": (lambda x, y: (x & y, ~x), (TensorSpec((8, 64), torch.int64),) * 2),
     "copied by to": (lambda x: (x.t().to(x.dtype, copy=True) + 1, x[2:].to(x.dtype, copy=True)), ((64, 128),)),
     "whole numbers": (lambda x: (torch.full((8, 64), -1), torch.ones_like(x)), (TensorSpec((8, 64), torch.int64),)),
+    "bits of bytes": (lambda y: (~y & y, y.new_zeros(8, 64)), (TensorSpec((8, 64), torch.uint8),)),
+    "bytes, not folded": (lambda y: torch.ones_like(y) | torch.zeros_like(y), (TensorSpec((8, 64), torch.uint8),)),
+    "a float in an int64 tensor": (lambda x: torch.full_like(x, 3.0), (TensorSpec((8, 64), torch.int64),)),
+    "a new bool": (lambda x: x.new_ones((), dtype=torch.bool), ((8, 64),)),
+    "int32, folded": (lambda x: torch.ones_like(x) + torch.ones_like(x), (TensorSpec((8, 64), torch.int32),)),
+    "one tensor, joined": (lambda x, y: (torch.cat([x]) @ y, torch.stack([x + 1]) * 2), ((64, 64),) * 2),
+    "cropped at the other dim": (lambda x: F.pad(x, (-7, 0)), (TensorSpec((64, 71), stride=(1, 64)),)),
+    "repeated once": (lambda x: x.repeat(1, 1, 1) + 1, ((4, 64),)),
+    "a dim of one element, elsewhere": (
+        lambda x, y: x - y,
+        (TensorSpec((1, 8, 1, 128), stride=(1024, 128, 1024, 1)), (1, 8, 1, 128)),
+    ),
+    "short casts": (
+        lambda x, y, z: (x.half(), y.float(), z.float() * 2),
+        (TensorSpec((70, 1), torch.float32), (1, 11, 1), TensorSpec((1, 1, 14), torch.bfloat16)),
+    ),
+    "a row of float16 beside float32": (lambda x, y: x * y, (TensorSpec((2, 4, 64), torch.float32), (4, 64))),
+    "nothing": (lambda x: x[:0] * 2, ((4, 64),)),
+    "nothing of a tensor": (lambda x: (F.softmax(x[:0] * 2, -1), x + 1), ((4, 64),)),
+    "an expert without tokens": (experts, ((5, 64), (64, 64))),
     "no inputs": (lambda: torch.full((4, 64), 2.0, dtype=torch.float16), ()),
 }
 
