@@ -211,3 +211,10 @@ def test_numbers_near_zero_keep_their_digits():
         lambda x, y: 1e8 * (torch.expm1(x * 1e-8) + torch.log1p(y * 1e-8)), FLOATS, OTHERS, ("raw", "linalg-on-tensors")
     )
     check(lambda x, y: 1e8 * torch.expm1(torch.log1p(y * 1e-8)), FLOATS, OTHERS, ("stablehlo",))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_each_operation_on_16_bits_is_rounded(dtype: torch.dtype):
+    x, y = (FLOATS * 1e-2).to(dtype), OTHERS.to(dtype)
+    check(lambda x, y: ((1 + x) - 1) + torch.sqrt(torch.exp(y)), x, y, ("raw", "linalg-on-tensors"))
+    check(lambda x, y: torch.log1p(x) + torch.expm1(x), x, y, ("tosa",))
