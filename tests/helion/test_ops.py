@@ -211,6 +211,7 @@ def test_numbers_near_zero_keep_their_digits():
         lambda x, y: 1e8 * (torch.expm1(x * 1e-8) + torch.log1p(y * 1e-8)), FLOATS, OTHERS, ("raw", "linalg-on-tensors")
     )
     check(lambda x, y: 1e8 * torch.expm1(torch.log1p(y * 1e-8)), FLOATS, OTHERS, ("stablehlo",))
+    check(lambda x, y: 1e8 * torch.expm1(x.double() * 1e-8), FLOATS, OTHERS, ("linalg-on-tensors",))
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
