@@ -32,14 +32,16 @@ EXACT = frozenset(
     """.split()
 )
 """Operations of ATen that move or choose values and never round."""
-UNIT = frozenset(
+_UNIT = frozenset(
     """
-    expm1 log1p elu celu selu softplus mish sinh asinh atanh acosh tanh log_sigmoid_forward silu gelu sigmoid
+    expm1 log1p elu celu selu softplus sinh asinh atanh acosh tanh log_sigmoid_forward silu sigmoid
     erfc logit hardswish special_expm1 special_log1p _log_softmax logsumexp logcumsumexp
     """.split()
 )
 """Functions that are often composed of others of about one, as `exp(x) - 1` or the logarithm of a sum of exponentials:
 what they lose is a part of one."""
+_TIMES = frozenset("gelu mish".split())
+"""Functions that are their operand times something that is composed so: they lose a part of the operand."""
 _SAMPLERS = ("upsample_", "_upsample_", "grid_sampler")
 """How operations begin that sample between elements: they round where they look, and lose a part of the largest."""
 _REMAINDERS = frozenset("fmod remainder".split())
@@ -54,6 +56,13 @@ EMPTIES = frozenset("empty new_empty empty_strided new_empty_strided empty_like 
 _COMPARISONS = frozenset("eq ne lt le gt ge".split())
 _FEW = 64
 """An operation that was exact on at least so many elements is taken for one that does not round."""
+
+
+def unit_of(name: str, args: Values) -> torch.Tensor | float:
+    """What an operation loses a part of, where that may be more than its result; 0 of others."""
+    if name in _TIMES:
+        return args[0].abs().clamp(min=1.0)
+    return 1.0 if name in _UNIT else 0.0
 
 
 def is_cond(node: Node) -> bool:
@@ -155,7 +164,7 @@ class Wide(Interpreter):
             return value
         wanted = [dtype_of(meta) for meta in pytree.tree_leaves(n.meta.get("val"))]
         leaves, spec = pytree.tree_flatten(value)
-        unit = 1.0 if name_of(n) in UNIT else _of_samples(args[0]) if name_of(n).startswith(_SAMPLERS) else 0.0
+        unit = _of_samples(args[0]) if name_of(n).startswith(_SAMPLERS) else unit_of(name_of(n), args)
         return pytree.tree_unflatten(
             [self._shaken(leaf, epsilon(dtype) * more, unit) for leaf, dtype in zip(leaves, wanted, strict=True)],
             spec,

@@ -41,9 +41,10 @@ def expected(binding: Binding, run: Callable[[Any], Sequence[torch.Tensor]]) -> 
 
 def _noisy_runs(binding: Binding, run: Callable[[Any], Sequence[torch.Tensor]]) -> list[Sequence[torch.Tensor]]:
     runs: list[Sequence[torch.Tensor]] = []
+    in_parts = _in_parts(binding)
     for seed in range(_SAMPLES):
         arguments = copy.deepcopy(binding.arguments)
-        with RoundingNoise(seed, in_parts=_in_parts(binding)) as noise:
+        with RoundingNoise(seed, in_parts=in_parts) as noise:
             runs.append(run(arguments))
         if noise.calls * len(runs) > _MANY:
             break
@@ -64,8 +65,8 @@ def _result(label: str, want: torch.Tensor, samples: Sequence[torch.Tensor], mar
 
 def _in_parts(binding: Binding) -> bool:
     """Whether sums and products that eager mode rounds once to less than 32 bits are rounded tile by tile."""
-    roots = [binding.infos[i] for i in binding.device_ir.root_ids]
-    inside = [node for info in binding.graphs if info not in roots or _adds(binding) for node in info.graph.nodes]
+    roots = [] if _adds(binding) else [binding.infos[i] for i in binding.device_ir.root_ids]
+    inside = [node for info in binding.graphs if info not in roots for node in info.graph.nodes]
     return any(private.op_name(node) in SUMS and _is_narrow(node) for node in inside)
 
 
@@ -76,13 +77,12 @@ def _repeated(binding: Binding) -> int:
     """
     if any(_is_narrow(node.args[0]) for node in _adds(binding)):
         return _longest(binding)
-    nodes = [node for info in binding.graphs for node in info.graph.nodes]
-    return _turns(binding) if any(private.op_name(node) == "_phi" and _is_narrow(node) for node in nodes) else 0
+    carried = any(private.op_name(node) == "_phi" and _is_narrow(node) for node in binding.nodes)
+    return _turns(binding) if carried else 0
 
 
 def _adds(binding: Binding) -> list[Any]:
-    nodes = [node for info in binding.graphs for node in info.graph.nodes]
-    return [node for node in nodes if private.op_name(node) == "atomic_add"]
+    return [node for node in binding.nodes if private.op_name(node) == "atomic_add"]
 
 
 def _is_narrow(node: Any) -> bool:

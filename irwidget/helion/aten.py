@@ -74,10 +74,12 @@ def _masked_inputs(node: Any) -> dict[Any, Any]:
 class _Arguments:
     """Collects tensor operands while literals are made static."""
 
-    def __init__(self, emitter: Emitter, sizes: Sequence[Any] | None) -> None:
+    def __init__(self, emitter: Emitter, sizes: Sequence[Any] | None, narrow: torch.dtype | None) -> None:
         self.emitter = emitter
         self.sizes = sizes
         """Of the result, where Helion broadcasts the operands to it by their blocks."""
+        self.narrow = narrow
+        """What a float that only run time knows is rounded to, if not to float32."""
         self.operands: list[tuple[ir.Value, torch.dtype]] = []
         self.runtime = False
         """Whether a number became a 0-d tensor because only run time knows it."""
@@ -131,7 +133,10 @@ class _Arguments:
             dtype = torch.bool
         else:
             dtype = torch.int64
-        return self.add(builder.from_scalar(builder.convert(value, builder.element(dtype))), dtype)
+        number = builder.convert(value, builder.element(dtype))
+        if dtype == torch.float32 and self.narrow is not None:
+            number, dtype = builder.convert(number, builder.element(self.narrow)), self.narrow
+        return self.add(builder.from_scalar(number), dtype)
 
 
 @register_handler(ANY_ATEN)
@@ -150,9 +155,13 @@ def normalise(emitter: Emitter, node: Any) -> AtenCall:
         emitter.remark(
             f"{private.target_name(node.target)} takes a tile of fewer dims for the last ones, as Triton does"
         )
+    own = _own_dtype(args)
     if private.target_name(node.target) in _OF_ALIKE:
-        args = tuple(_wrapped(argument, _own_dtype(args)) for argument in args)
-    arguments = _Arguments(emitter, sizes)
+        args = tuple(_wrapped(argument, own) for argument in args)
+    compared = own if private.target_name(node.target) in _COMPARE and own in _ROUNDED else None
+    if compared is not None:
+        args = tuple(_rounded(argument, compared) for argument in args)
+    arguments = _Arguments(emitter, sizes, compared if compared != torch.float32 else None)
     converted = tuple(arguments.convert(argument) for argument in args)
     converted_kwargs = {name: arguments.convert(value) for name, value in kwargs.items()}
     target = _tensor_overload(node.target) if arguments.runtime else node.target
@@ -172,6 +181,15 @@ _OF_ALIKE = frozenset(
     for overload in overloads
 )
 """What computes or compares: a number beside a tensor of integers has its dtype, where one that does not fit wraps."""
+
+
+_COMPARE = frozenset(name for name in _OF_ALIKE if name.split(".")[1] in ("lt", "le", "gt", "ge", "eq", "ne"))
+_ROUNDED = (torch.float16, torch.bfloat16, torch.float32)
+"""A number that elements of these dtypes are compared with is rounded to theirs; torch-mlir compares in float64."""
+
+
+def _rounded(argument: Any, dtype: torch.dtype) -> Any:
+    return torch.tensor(argument, dtype=dtype).item() if type(argument) in (int, float) else argument
 
 
 def _own_dtype(arguments: Sequence[Any]) -> torch.dtype | None:

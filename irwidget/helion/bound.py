@@ -126,6 +126,11 @@ class Binding:
         return [self.infos[i] for i in _reachable(self.device_ir.root_ids, self.infos)]
 
     @property
+    def nodes(self) -> list[Any]:
+        """The nodes of these graphs, graph by graph."""
+        return [node for info in self.graphs for node in info.graph.nodes]
+
+    @property
     def sources(self) -> dict[str, str]:
         """The file or cell that the kernel stands in."""
         file = self.kernel.fn.__code__.co_filename

@@ -209,6 +209,14 @@ def _halves(_: dict[str, Any], inputs: Sequence[torch.Tensor]) -> bool:
     return all(value.is_floating_point() and value.dtype.itemsize <= 2 for value in inputs)
 
 
+for _target in (aten.log1p.default, aten.expm1.default):
+
+    @_decomposes(_target, when=_halves)
+    def _in_single(x: torch.Tensor, target: Any = _target) -> torch.Tensor:
+        """In tosa, torch-mlir adds or takes away 1 in the dtype of the elements, which loses small ones."""
+        return target(x.to(torch.float32)).to(x.dtype)
+
+
 def _scaled_halves(kwargs: dict[str, Any], inputs: Sequence[torch.Tensor]) -> bool:
     return kwargs.get("alpha", 1) != 1 and _halves(kwargs, inputs)
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import torch
 
-from irwidget.checking.evaluate import EMPTIES, EXACT, UNIT
+from irwidget.checking.evaluate import EMPTIES, EXACT, unit_of
 from irwidget.checking.growth import epsilon, length_of, name_of
 from irwidget.private_torch import TorchDispatchMode, is_mutable, pytree
 
 _MOVES = EXACT | EMPTIES | frozenset("_unsafe_view index index_copy index_put zero lift rand randn randint".split())
-"""Operations that move or choose numbers, or draw them. What a cast to fewer bits loses is seen in `_is_narrower`."""
+"""Operations that move or choose numbers, or draw them. What a cast to fewer bits loses is seen in `_rounds`."""
 _SINGLE = torch.finfo(torch.float32).eps
 
 
@@ -53,7 +53,7 @@ class RoundingNoise(TorchDispatchMode):
         if is_mutable(func):
             return made.copy_(self._off(made, more))
         wide = self._from_noisy(func, args, kwargs, made, more)
-        unit = 1.0 if name_of(call) in UNIT else 0.0
+        unit = unit_of(name_of(call), args)
         return pytree.tree_map(lambda leaf: self._off(leaf, more, unit), wide)
 
     def _from_noisy(self, func: Any, args: Any, kwargs: Any, made: Any, more: float) -> Any:
@@ -74,7 +74,7 @@ class RoundingNoise(TorchDispatchMode):
         except Exception:  # no such kernel for float64
             return made
 
-    def _off(self, leaf: Any, more: float, unit: float = 0.0) -> Any:
+    def _off(self, leaf: Any, more: float, unit: torch.Tensor | float = 0.0) -> Any:
         if not _is_float(leaf):
             return leaf
         place = epsilon(leaf.dtype)

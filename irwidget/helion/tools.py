@@ -10,12 +10,14 @@ SUMS = "helion-sums"
 EXTREMA = "helion-extrema"
 FINISH = "helion-finish"
 WHOLE = "helion-whole"
+DIGITS = "helion-digits"
 OUTSIDE = "helion-outside"
 
 TOOLS = (
     Tool(NARROW_FLOATS, "irwidget.helion.narrow_floats:tool", in_pipelines=False, package="torch-mlir"),
     Tool(EXTREMA, "irwidget.helion.extrema:tool", in_pipelines=False, package="torch-mlir"),
     Tool(FINISH, "irwidget.helion.finishing:tool", in_pipelines=False, package="torch-mlir"),
+    Tool(DIGITS, "irwidget.helion.digits:tool", in_pipelines=False, package="torch-mlir"),
     Tool(WHOLE, "irwidget.helion.whole:tool", in_pipelines=False),
     Tool(PRODUCTS, "irwidget.helion.products:tool", in_pipelines=False, package="torch-mlir"),
     Tool(OUTSIDE, "irwidget.helion.outside:tool", in_pipelines=False, package="torch-mlir"),

@@ -137,16 +137,27 @@ def summed_in_parts(x: torch.Tensor) -> torch.Tensor:
     return out
 
 
+@helion.kernel(config=helion.Config(block_sizes=[16]))
+def summed_at_once(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty([x.size(0)], dtype=x.dtype, device=x.device)
+    for rows in hl.tile(x.size(0)):
+        out[rows] = x[rows, :].sum(-1)
+    return out
+
+
 def test_long_dims_and_few_bits_allow_no_other_numbers(monkeypatch: pytest.MonkeyPatch):
     long = torch.randn(2, 8192).bfloat16()
     assert lower(scaled, *long, to="helion_mlir", check=True).check.state == "equal"
     parts = torch.randn(300, 70).bfloat16()
     assert lower(summed_in_parts, parts, to="helion_mlir", check=True).check.state == "equal"
+    nearly_cancelling = torch.ones(8192).bfloat16()
+    nearly_cancelling[1::2], nearly_cancelling[0] = -1, 8
     for node in ("mul.Tensor", "sum.dim_IntList"):
         exact = _handlers.get(f"aten.{node}", emit_aten)
         monkeypatch.setitem(_handlers, f"aten.{node}", lambda e, n, exact=exact: _a_sixteenth_more(e, exact(e, n)))
     assert lower(scaled, *long, to="helion_mlir", check=True).check.state == "differs"
     assert lower(summed_in_parts, parts, to="helion_mlir", check=True).check.state == "differs"
+    assert lower(summed_at_once, nearly_cancelling[None], to="helion_mlir", check=True).check.state == "differs"
 
 
 def _a_sixteenth_more(emitter: Any, value: Any) -> Any:
@@ -182,12 +193,33 @@ def test_what_is_rounded_inside_may_be_rounded_otherwise():
     assert lower(attention_of_rounded_weights, *given, to="helion_mlir", check=True).check.state == "equal"
 
 
+@helion.kernel(config=helion.Config(block_sizes=[1024]))
+def mish(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for tile in hl.tile(x.size(0)):
+        out[tile] = torch.nn.functional.mish(x[tile])
+    return out
+
+
+@helion.kernel(config=helion.Config(block_sizes=[256]))
+def millionths(x: torch.Tensor) -> torch.Tensor:
+    """Integers that one place more or less of a float32 changes."""
+    out = torch.empty_like(x, dtype=torch.int64)
+    for tile in hl.tile(x.size(0)):
+        out[tile] = torch.floor(torch.exp(x[tile]) * 1e6).to(torch.int64)
+    return out
+
+
 def test_right_kernels_are_equal_that_lose_digits_or_sort_equals():
     for name, few in (("gelu", False), ("layer_norm", False), ("sort_rows", True)):  # 1 + erf(x), a bias that cancels
         case = next(c for c in CASES if str(c) == name)
         x, *others = case.inputs()
         given = (x.bfloat16() if few else x, *others)
         assert lower(case.kernel, *given, to="helion_mlir", check=True).check.state == "equal"
+    x = torch.linspace(-20, -4, 1024)  # `x * tanh(log(1 + exp(x)))`, and an `erf` that is off by places of one
+    for kernel, aten in ((mish, "tosa"), (pw.gelu, "stablehlo")):
+        assert lower(kernel, x, to="helion_mlir", aten=aten, check=True).check.state == "equal"
+    assert lower(millionths, torch.linspace(1, 3, 200), to="helion_mlir", check=True).check.state == "equal"
 
 
 @helion.kernel(config=helion.Config(block_sizes=[16]))
@@ -217,8 +249,30 @@ def counted(x: torch.Tensor, places: torch.Tensor) -> list[torch.Tensor]:
     return [each, total, top]
 
 
-def test_what_atomics_add_up_is_compared_unless_it_depends_on_the_tiles():
+def test_what_atomics_add_up_is_compared_unless_it_depends_on_the_tiles(monkeypatch: pytest.MonkeyPatch):
     x = torch.randn(50)
     for kernel in (with_a_ticket, sum_of_maxima):
         assert "depends on its tiles" in lower(kernel, x, to="helion_mlir", check=True).check.reason
     assert lower(counted, x, torch.arange(50) % 8, to="helion_mlir", check=True).check.state == "equal"
+    exact = _handlers.get("aten.sum.dim_IntList", emit_aten)
+    monkeypatch.setitem(_handlers, "aten.sum.dim_IntList", lambda e, n: _a_sixteenth_more(e, exact(e, n)))
+    assert lower(counted, x, torch.arange(50) % 8, to="helion_mlir", check=True).check.state == "differs"
+
+
+@helion.kernel(static_shapes=False)
+def above(x: torch.Tensor, least: float) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for tile in hl.tile(x.size(0)):
+        reached = (x[tile] >= 0.1) & (x[tile] == least) & (x[tile] != 2.4 / x.size(0))
+        out[tile] = torch.where(reached, 1.0, 0.0).to(x.dtype)
+    return out
+
+
+@pytest.mark.parametrize("aten", ["linalg-on-tensors", "raw"])
+def test_a_number_is_compared_in_the_dtype_of_the_elements(aten: str):
+    for dtype in (torch.float16, torch.bfloat16, torch.float32):
+        low = lower(above, torch.full((23,), 0.1).to(dtype), 0.1, to="helion_mlir", aten=aten, check=True)
+        assert low.check.state == "equal"
+        assert low.kernel.run(opt_level=0).tolist() == [1] * 23
+    low = lower(above, torch.full((23,), 0.1, dtype=torch.float64), 0.1, to="helion_mlir", aten=aten, check=True)
+    assert "for a float32" in low.check.reason

@@ -204,3 +204,18 @@ def test_means_of_halves_over_a_whole_dim_are_in_float32_and_rounded_once():
     for form in FORMS:
         actual = kernel.lower(form, dumps=False).run(opt_level=0)
         assert torch.equal(actual, x.float().mean(-1).bfloat16()), form
+
+
+def test_numbers_near_zero_keep_their_digits():
+    check(
+        lambda x, y: 1e8 * (torch.expm1(x * 1e-8) + torch.log1p(y * 1e-8)), FLOATS, OTHERS, ("raw", "linalg-on-tensors")
+    )
+    check(lambda x, y: 1e8 * torch.expm1(torch.log1p(y * 1e-8)), FLOATS, OTHERS, ("stablehlo",))
+    check(lambda x, y: 1e8 * torch.expm1(x.double() * 1e-8), FLOATS, OTHERS, ("linalg-on-tensors",))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_each_operation_on_16_bits_is_rounded(dtype: torch.dtype):
+    x, y = (FLOATS * 1e-2).to(dtype), OTHERS.to(dtype)
+    check(lambda x, y: ((1 + x) - 1) + torch.sqrt(torch.exp(y)), x, y, ("raw", "linalg-on-tensors"))
+    check(lambda x, y: torch.log1p(x) + torch.expm1(x), x, y, ("tosa",))
