@@ -35,7 +35,7 @@ EXACT = frozenset(
 _UNIT = frozenset(
     """
     expm1 log1p elu celu selu softplus sinh asinh atanh acosh tanh log_sigmoid_forward silu sigmoid
-    erfc logit hardswish special_expm1 special_log1p _log_softmax logsumexp logcumsumexp
+    erfc logit hardswish special_expm1 special_log1p _log_softmax logsumexp logcumsumexp logaddexp logaddexp2
     """.split()
 )
 """Functions that are often composed of others of about one, as `exp(x) - 1` or the logarithm of a sum of exponentials:

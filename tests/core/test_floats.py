@@ -139,3 +139,18 @@ def test_eager_is_no_measure_where_its_kernel_rounds_what_the_program_does_not()
     assert low.check.state == "equal", low.check
     wrong = low.dumps[0].text.replace("constant.float 5.000000e-01", "constant.float 1.000000e+00")  # by one percent
     assert str(low.edit(0, wrong).run(check=True).check).startswith("DIFFERS")
+
+
+def test_the_deviation_of_no_elements_is_no_number() -> None:
+    def model(x: torch.Tensor) -> Any:
+        return x.var(), *torch.var_mean(x, 1), x.std(1, False), x.var(-1, keepdim=True)
+
+    low = irwidget.lower(model, torch.ones(2, 0, 3), to="linalg_on_tensors_mlir", check=True)
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check
+
+
+def test_a_logarithm_of_a_sum_loses_a_part_of_one() -> None:
+    one = -torch.linspace(0.01, 8, 2000)
+    other = torch.log1p(-one.exp()) + torch.linspace(-1e-6, 1e-6, 2000)
+    low = irwidget.lower(torch.logaddexp, one, other, to="linalg_on_tensors_mlir", check=True)
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check
