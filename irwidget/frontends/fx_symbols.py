@@ -17,18 +17,24 @@ if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
 _NodeImporter: Any = private_torch_mlir.node_importer()
-_BUILTINS: dict[Any, Any] = {torch.sym_max: max, torch.sym_min: min, torch.sym_not: operator.not_}
-"""Python's own functions, which the importer takes for those of symbols."""
+_FLOAT: Any = torch.ops.aten.Float.Scalar
+_KNOWN: dict[Any, Any] = {
+    torch.sym_max: max,
+    torch.sym_min: min,
+    torch.sym_not: operator.not_,
+    torch.sym_float: _FLOAT,
+}
+"""Functions that the importer takes for those of symbols."""
 _MOST = 8
 """The greatest power that is taken apart."""
 
 
-def name_builtins(program: ExportedProgram) -> None:
+def name_functions(program: ExportedProgram) -> None:
     """Call the functions of symbols as the importer looks for them; the program is changed."""
     for module in program.graph_module.modules():
         for node in module.graph.nodes if isinstance(module, torch.fx.GraphModule) else ():
             if node.op == "call_function":
-                node.target = _BUILTINS.get(node.target, node.target)
+                node.target = _KNOWN.get(node.target, node.target)
 
 
 def operation(name: str, results: Sequence[Any], operands: Sequence[Any], loc: Any) -> Any:
@@ -46,9 +52,14 @@ class SymbolImporter(_NodeImporter):
             found = self._of_truths(node.target, loc, *(self.argument(loc, one) for one in node.args))
         elif node.target in _INTEGERS and all(isinstance(one, int | torch.SymInt) for one in values):
             found = self._of_integers(_INTEGERS[node.target], loc, *(self._operand(one, loc) for one in node.args))
+        elif node.target is operator.mod and all(isinstance(one, int | torch.SymInt) for one in values):
+            found = self._remainder(loc, *(self._operand(one, loc) for one in node.args))
         elif node.target in _POWERS and isinstance(values[0], torch.SymInt) and values[1] in range(1, _MOST + 1):
             product = functools.partial(self._of_integers, "torch.aten.mul.int", loc)
             found = functools.reduce(product, [self._operand(node.args[0], loc)] * values[1])
+        elif node.target in _POWERS and values[1] == 0.5 and _is_integers(node.args[0]):
+            root = self._operand(node.args[0].args[0], loc)
+            found = operation("torch.aten.sqrt.int", [self.types.torch_float_type], [root], loc)
         elif node.target is math.floor and _is_quotient(node.args[0]):
             found = self._of_integers(
                 "torch.aten.floordiv.int", loc, *(self._operand(one, loc) for one in node.args[0].args)
@@ -73,6 +84,12 @@ class SymbolImporter(_NodeImporter):
     def _of_integers(self, name: str, loc: Any, *operands: Any) -> Any:
         return operation(name, [self.types.torch_int_type], operands, loc)
 
+    def _remainder(self, loc: Any, one: Any, other: Any) -> Any:
+        """With the sign of the divisor, as Python has it; torch-mlir's own has that of what is divided."""
+        whole = self._of_integers("torch.aten.floordiv.int", loc, one, other)
+        product = self._of_integers("torch.aten.mul.int", loc, whole, other)
+        return self._of_integers("torch.aten.sub.int", loc, one, product)
+
     def _of_truths(self, target: Any, loc: Any, *operands: Any) -> Any:
         """By their sum, which is not zero where one is true, or their product."""
         operands = tuple(self._of_integers("torch.aten.Int.bool", loc, one) for one in operands)
@@ -86,12 +103,16 @@ _TRUTHS = {operator.or_: "torch.aten.add.int", operator.and_: "torch.aten.mul.in
 _INTEGERS: dict[Any, str] = {
     max: "torch.prim.max.int",
     min: "torch.prim.min.int",
-    operator.mod: "torch.aten.remainder.int",
 }
 
 
 def _value(one: Any) -> Any:
     return one.meta.get("val") if isinstance(one, torch.fx.Node) else one
+
+
+def _is_integers(one: Any) -> bool:
+    """Whether a value is the float that an integer has become."""
+    return isinstance(one, torch.fx.Node) and one.target is _FLOAT and isinstance(_value(one.args[0]), torch.SymInt)
 
 
 def _is_quotient(one: Any) -> bool:

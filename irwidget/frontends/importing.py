@@ -109,7 +109,7 @@ def _import(program: ExportedProgram, name: str, large: list[torch.Tensor]) -> t
     _restore_buffers(program)
     _drop_constant_inputs(program)
     _drop_none_results(program)
-    fx_symbols.name_builtins(program)
+    fx_symbols.name_functions(program)
     tracker = fx_literals.Tracker(large, opaque=fx_control.has_while(program))
     importer = fx_literals.FxImporter(
         context=mlir.new_context(), py_attr_tracker=tracker, graph_node_importer_cls=fx_control.NodeImporter
