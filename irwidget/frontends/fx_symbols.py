@@ -60,6 +60,12 @@ class SymbolImporter(_NodeImporter):
         elif node.target in _POWERS and values[1] == 0.5 and _is_integers(node.args[0]):
             root = self._operand(node.args[0].args[0], loc)
             found = operation("torch.aten.sqrt.int", [self.types.torch_float_type], [root], loc)
+        elif node.target is math.ceil and isinstance(values[0], torch.SymFloat):
+            found = self._of_integers("torch.aten.ceil.float", loc, self.argument(loc, node.args[0]))
+        elif node.target in (abs, operator.abs) and isinstance(values[0], torch.SymInt):
+            one = self.argument(loc, node.args[0])
+            other = self._of_integers("torch.aten.sub.int", loc, self.integer(0, loc), one)
+            found = self._of_integers("torch.prim.max.int", loc, one, other)
         elif node.target is math.floor and _is_quotient(node.args[0]):
             found = self._of_integers(
                 "torch.aten.floordiv.int", loc, *(self._operand(one, loc) for one in node.args[0].args)

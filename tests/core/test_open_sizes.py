@@ -74,7 +74,8 @@ def test_what_is_checked_of_a_size_is_imported() -> None:
 
 def computed(x: torch.Tensor) -> Any:
     count = x.shape[0]
-    numbers = max(count, 4), min(count, 4), max(count, 9), count**2, count**3, count % 3 + 1, math.floor(count / 3)
+    limited = max(count, 4), min(count, 4), max(count, 9), abs(count - 5)
+    numbers = *limited, count**2, count**3, count % 3 + 1, math.floor(count / 3), math.ceil(count / 4)
     padded = torch.nn.functional.pad(x, (0, -count % 8))
     return *(x * number for number in numbers), x / count**0.5, padded, x.new_ones(max(count, 9)), x.new_ones(count**2)
 
