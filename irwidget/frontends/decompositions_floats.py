@@ -182,7 +182,9 @@ def _clamp(x: Any, *limits: Any) -> Any:
 def _is_of_none(x: Any, dims: Any = None, **_: Any) -> bool:
     """Whether a deviation is that of no elements."""
     shape = value_of(x).shape
-    return any(isinstance(size, int) and not size for size in ([shape[dim] for dim in dims] if dims else shape))
+    return any(
+        isinstance(size, int) and not size for size in ([shape[dim] for dim in dims] if dims and shape else shape)
+    )
 
 
 def _of_none(count: int) -> Callable[..., Any]:
