@@ -179,34 +179,10 @@ def _clamp(x: Any, *limits: Any) -> Any:
     return torch.full_like(x, math.nan) if _is_without_limit(x, *limits) else NotImplemented
 
 
-def _is_of_none(x: Any, dims: Any = None, **_: Any) -> bool:
-    """Whether a deviation is that of no elements."""
-    shape = value_of(x).shape
-    return any(
-        isinstance(size, int) and not size for size in ([shape[dim] for dim in dims] if dims and shape else shape)
-    )
-
-
-def _of_none(count: int) -> Callable[..., Any]:
-    """NaN for each of some results: torch-mlir divides no square by what is left of no element."""
-
-    def made(x: Any, dims: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
-        if not _is_of_none(x, dims):
-            return NotImplemented
-        nothing = aten.sum.dim_IntList(x, dims, keepdim) + math.nan
-        return nothing if count == 1 else (nothing,) * count
-
-    return made
-
-
 _CLAMP: How = _is_without_limit, _clamp
 _COMPARED = {operator: _compared(operator) for operator in COMPARISONS}
 _DIVISIONS = (aten.div.Tensor_mode, aten.div.Scalar_mode)
-IN_ALL: dict[Any, How] = {
-    aten.isclose.default: (_of_floats, _isclose),
-    aten.var.correction: (_is_of_none, _of_none(1)),
-    aten.var_mean.correction: (_is_of_none, _of_none(2)),
-}
+IN_ALL: dict[Any, How] = {aten.isclose.default: (_of_floats, _isclose)}
 """By operator: whether it is taken apart, and how."""
 IN_STABLEHLO: dict[Any, How] = {
     **IN_ALL,

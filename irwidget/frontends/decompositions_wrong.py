@@ -14,12 +14,12 @@ import torch
 
 from irwidget.frontends import (
     decompositions_convolutions,
+    decompositions_empty,
     decompositions_floats,
     decompositions_folded,
     decompositions_integers,
     decompositions_limits,
     decompositions_masks,
-    decompositions_open,
     decompositions_pads,
     decompositions_pools,
     decompositions_scatter,
@@ -462,7 +462,7 @@ _SIGNED = {
             decompositions_scatter.IN_LINALG,
             decompositions_pads.IN_BOTH,
             {one: (_TAKES[one], _TABLE[one]) for one in (*_SCATTERS, *_INDEX_PUTS)},
-            decompositions_open.IN_LINALG,
+            decompositions_empty.IN_LINALG,
         ),
     ),
     "TOSA": _both(
@@ -475,7 +475,7 @@ _SIGNED = {
         *(_BEYOND, decompositions_pools.CEILED, {one: _MOVED[one] for one in _SEARCHES}),
         *(decompositions_truths.IN_STABLEHLO, decompositions_signed.IN_STABLEHLO, decompositions_folded.IN_ALL),
         *(decompositions_floats.IN_STABLEHLO, decompositions_unsigned.IN_STABLEHLO, decompositions_slices.IN_BOTH),
-        decompositions_convolutions.IN_STABLEHLO,
+        *(decompositions_convolutions.IN_STABLEHLO, decompositions_empty.IN_ALL),
         {
             aten.linalg_vector_norm.default: (_is_complex, _norm),
             aten.abs.default: (_any_of(is_byte, _is_complex), either(_abs, _size)),

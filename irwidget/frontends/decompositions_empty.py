@@ -1,0 +1,109 @@
+"""Tensors of no elements, and of as many as values make, of which there may be none.
+
+torch-mlir takes none for one, which it reads beyond the end where it writes at such places, ends the process where
+memory has no element, and finds a variance in nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+
+from irwidget.frontends.decompositions_bytes import value_of
+from irwidget.frontends.decompositions_kinds import How
+from irwidget.private_torch import statically_known_true
+
+aten: Any = torch.ops.aten
+
+
+def _may_be_none(sizes: Iterable[Any]) -> bool:
+    return any(not statically_known_true(size > 0) for size in sizes)
+
+
+def _takes(x: Any, indices: Any, values: Any, *_: Any, **__: Any) -> bool:
+    """Whether there may be no place in an `index_put` by integers."""
+    given = [value_of(one) for one in indices if one is not None]
+    return all(one.dtype != torch.bool for one in given) and _may_be_none(size for one in given for size in one.shape)
+
+
+def _put(x: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    """One place more, behind the end of the first dimension with an index, which is cut off again."""
+    if not _takes(x, indices, values, accumulate):
+        return NotImplemented
+    dims = [dim for dim, one in enumerate(indices) if one is not None]
+    first, extent, given = dims[0], x.shape[dims[0]], list(indices)
+    places = torch.broadcast_tensors(
+        *(torch.where(given[dim] < 0, given[dim] + x.shape[dim], given[dim]) for dim in dims)
+    )
+    for dim, one in zip(dims, places, strict=True):
+        given[dim] = _longer(one.reshape(-1), 0, extent if dim == first else 0)
+    apart = dims[-1] - first >= len(dims)
+    behind = x.dim() - len(dims) if apart else x.dim() - dims[-1] - 1
+    if values.dim() > behind:  # each place has its own
+        shape, count = values.shape, places[0].dim()
+        at = max(values.dim() - behind - count, 0)
+        values = values.expand(*shape[:at], *places[0].shape, *shape[values.dim() - behind :])
+        values = _longer(values.flatten(at, at + count - 1), at, 0)
+    return aten.index_put.default(_longer(x, first, 0), given, values, accumulate).narrow(first, 0, extent)
+
+
+def _longer(x: Any, dim: int, number: int) -> Any:
+    """With one element more along a dimension."""
+    return torch.cat([x, x.new_full([1 if at == dim else size for at, size in enumerate(x.shape)], number)], dim)
+
+
+def _is_made(sizes: Any, strides: Any, **_: Any) -> bool:
+    """Whether memory of a size that run time knows, and may have no element, lies without gaps."""
+    given, step = [value_of(one) for one in sizes], 1
+    for size, stride in zip(reversed(given), reversed(strides), strict=True):
+        if not statically_known_true(value_of(stride) == step):
+            return False
+        step = step * torch.sym_max(size, 1)
+    return _may_be_none(size for size in given if not isinstance(size, int))
+
+
+def _made(sizes: Any, strides: Any, **how: Any) -> Any:
+    return aten.empty.memory_format(sizes, **how) if _is_made(sizes, strides) else NotImplemented
+
+
+def _varies(x: Any, dims: Any = None, **_: Any) -> bool:
+    """Whether a variance may be that of no elements."""
+    value = value_of(x)
+    return bool(value.dim()) and value.dtype.is_floating_point and _may_be_none(_sizes(value, dims))
+
+
+def _sizes(x: Any, dims: Any) -> list[Any]:
+    return [x.shape[dim] for dim in dims or range(x.dim())]
+
+
+def _variance(x: Any, dims: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+    """What is left of the elements divides, which is nothing where there are none."""
+    if not _varies(x, dims):
+        return NotImplemented
+    dims = list(dims or range(x.dim()))
+    wide = x.to(torch.promote_types(x.dtype, torch.float32))
+    squares = (wide - wide.mean(dims, True)) ** 2
+    less = 1 if correction is None else int(correction) if correction == int(correction) else correction
+    left = torch.sym_max(math.prod(_sizes(x, dims)) - less, 0)
+    return (squares.sum(dims, keepdim) / left).to(x.dtype)
+
+
+def _variance_and_mean(x: Any, dims: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+    variance = _variance(x, dims, correction=correction, keepdim=keepdim)
+    return variance if variance is NotImplemented else (variance, x.mean(dims or list(range(x.dim())), keepdim))
+
+
+IN_ALL: dict[Any, How] = {
+    aten.var.correction: (_varies, _variance),
+    aten.var_mean.correction: (_varies, _variance_and_mean),
+}
+"""By operator: whether it is taken apart, and how."""
+IN_LINALG: dict[Any, How] = {
+    **IN_ALL,
+    **dict.fromkeys((aten.index_put.default, aten._unsafe_index_put.default), (_takes, _put)),
+    aten.empty_strided.default: (_is_made, _made),
+}
+"""The same."""
