@@ -467,13 +467,6 @@ def dispatch_modes() -> list[Any]:
     return list(modes())
 
 
-def is_operator(function: Any) -> bool:
-    """Whether a function is one of `torch.ops`, of the user's own or of torch's."""
-    from torch._ops import OpOverload, OpOverloadPacket  # pyright: ignore[reportPrivateImportUsage]
-
-    return isinstance(function, OpOverload | OpOverloadPacket)
-
-
 def plain_triton_kernels() -> contextlib.AbstractContextManager[None]:
     """While it lasts, `torch.library.wrap_triton(kernel)` launches the kernel itself, with no operator around it."""
     from torch._library.triton import set_wrap_triton_enabled

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 _SHORT = 3
@@ -63,13 +62,20 @@ def _is_sorted(tensor: Any) -> bool:
 
 
 def _with_sorters(tensors: list[Any]) -> set[int]:
-    """The identities of tensors of which another has the places in order, and of these others."""
-    import torch
-
+    """The identities of tensors of places that put another in order, and of these others."""
     found = set[int]()
-    for sorter, one in itertools.permutations(tensors, 2):
-        if sorter.dtype == torch.int64 and sorter.dim() and sorter.shape == one.shape:
-            places = torch.arange(sorter.shape[-1], device=sorter.device).expand_as(sorter)
-            if bool((sorter.sort(-1).values == places).all()) and _is_sorted(one.gather(-1, sorter)):
+    for sorter in filter(_is_order, tensors):
+        for one in tensors:
+            if one is not sorter and one.shape == sorter.shape and _is_sorted(one.gather(-1, sorter)):
                 found |= {id(sorter), id(one)}
     return found
+
+
+def _is_order(tensor: Any) -> bool:
+    """Whether each row has every place once."""
+    import torch
+
+    if tensor.dtype != torch.int64 or not tensor.dim():
+        return False
+    places = torch.arange(tensor.shape[-1], device=tensor.device)
+    return bool((tensor.sort(-1).values == places).all())

@@ -54,15 +54,15 @@ class SymbolImporter(_NodeImporter):
             found = self._of_integers(_INTEGERS[node.target], loc, *(self._operand(one, loc) for one in node.args))
         elif node.target is operator.mod and all(isinstance(one, int | torch.SymInt) for one in values):
             found = self._remainder(loc, *(self._operand(one, loc) for one in node.args))
-        elif node.target in _POWERS and isinstance(values[0], torch.SymInt) and values[1] in range(1, _MOST + 1):
+        elif node.target is operator.pow and isinstance(values[0], torch.SymInt) and values[1] in range(1, _MOST + 1):
             product = functools.partial(self._of_integers, "torch.aten.mul.int", loc)
             found = functools.reduce(product, [self._operand(node.args[0], loc)] * values[1])
-        elif node.target in _POWERS and values[1] == 0.5 and _is_integers(node.args[0]):
+        elif node.target is operator.pow and values[1] == 0.5 and _is_integers(node.args[0]):
             root = self._operand(node.args[0].args[0], loc)
             found = operation("torch.aten.sqrt.int", [self.types.torch_float_type], [root], loc)
         elif node.target is math.ceil and isinstance(values[0], torch.SymFloat):
             found = self._of_integers("torch.aten.ceil.float", loc, self.argument(loc, node.args[0]))
-        elif node.target in (abs, operator.abs) and isinstance(values[0], torch.SymInt):
+        elif node.target is operator.abs and isinstance(values[0], torch.SymInt):
             one = self.argument(loc, node.args[0])
             other = self._of_integers("torch.aten.sub.int", loc, self.integer(0, loc), one)
             found = self._of_integers("torch.prim.max.int", loc, one, other)
@@ -104,7 +104,6 @@ class SymbolImporter(_NodeImporter):
         return operation(name, [self.types.torch_bool_type], [number, self.integer(0, loc)], loc)
 
 
-_POWERS = pow, operator.pow
 _TRUTHS = {operator.or_: "torch.aten.add.int", operator.and_: "torch.aten.mul.int", operator.not_: ""}
 _INTEGERS: dict[Any, str] = {
     max: "torch.prim.max.int",

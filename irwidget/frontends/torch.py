@@ -355,17 +355,17 @@ def explain(error: BaseException, name: str, tracer: str) -> ExportError:
     """What an exception of a tracer means for the user: their line, the cause, what to try."""
     text = f"{type(error).__name__}: {error}{_within(error)}"
     place = user_line(error)
-    cause, advice = first_line(error), ""
+    violated = _VIOLATED.search(text)
+    cause, advice = violated["why"] if violated else first_line(error), ""
     if explained := _EXPLANATION.search(text):  # of torch's graph breaks, whose first line says nothing
         cause = f"{type(error).__name__}: {explained['why']}"
         advice = (explained["remedy"] or "").removesuffix(".")
     for needles, meaning, remedy in _HINTS:
         if any(needle in text for needle in needles):
-            cause, advice = f"{meaning} ({first_line(error)})", remedy
+            cause, advice = f"{meaning} ({cause})", remedy
             break
-    if violated := _VIOLATED.search(text):
-        cause = f"{cause.partition(' (')[0]} ({violated['why']})"
-        advice = "; ".join(map(str.strip, (violated["fix"] or advice).splitlines()))
+    if violated and violated["fix"]:
+        advice = "; ".join(map(str.strip, violated["fix"].splitlines()))
     lines = [f"{tracer} cannot trace {name}: {cause}"]
     if place:
         lines.append(quote(place))

@@ -10,7 +10,7 @@ import torch
 
 from irwidget import private_torch
 from irwidget.errors import UnsupportedError
-from irwidget.helion import broadcasting, private, scalars
+from irwidget.helion import broadcasting, literals, private, scalars
 from irwidget.helion.bindings import arith, ir, math
 from irwidget.helion.builder import Builder
 from irwidget.helion.dtypes import WIDER, is_float
@@ -155,12 +155,7 @@ def normalise(emitter: Emitter, node: Any) -> AtenCall:
         emitter.remark(
             f"{private.target_name(node.target)} takes a tile of fewer dims for the last ones, as Triton does"
         )
-    own = _own_dtype(args)
-    if private.target_name(node.target) in _OF_ALIKE:
-        args = tuple(_wrapped(argument, own) for argument in args)
-    compared = own if private.target_name(node.target) in _COMPARE and own in _ROUNDED else None
-    if compared is not None:
-        args = tuple(_rounded(argument, compared) for argument in args)
+    args, compared = literals.beside(private.target_name(node.target), args)
     arguments = _Arguments(emitter, sizes, compared if compared != torch.float32 else None)
     converted = tuple(arguments.convert(argument) for argument in args)
     converted_kwargs = {name: arguments.convert(value) for name, value in kwargs.items()}
@@ -168,43 +163,6 @@ def normalise(emitter: Emitter, node: Any) -> AtenCall:
     call = AtenCall(target, converted, converted_kwargs, tuple(arguments.operands))
     emitter.normalised.append(f"{node.name} = {call}")
     return call
-
-
-_OF_ALIKE = frozenset(
-    f"aten.{name}.{overload}"
-    for names, overloads in (
-        ("lt le gt ge eq ne add sub mul fmod remainder floor_divide", ("Scalar", "Scalar_Tensor", "Tensor", "default")),
-        ("div", ("Scalar_mode", "Tensor_mode")),
-        ("clamp clamp_min clamp_max", ("default",)),
-    )
-    for name in names.split()
-    for overload in overloads
-)
-"""What computes or compares: a number beside a tensor of integers has its dtype, where one that does not fit wraps."""
-
-
-_COMPARE = frozenset(name for name in _OF_ALIKE if name.split(".")[1] in ("lt", "le", "gt", "ge", "eq", "ne"))
-_ROUNDED = (torch.float16, torch.bfloat16, torch.float32)
-"""A number that elements of these dtypes are compared with is rounded to theirs; torch-mlir compares in float64."""
-
-
-def _rounded(argument: Any, dtype: torch.dtype) -> Any:
-    return torch.tensor(argument, dtype=dtype).item() if type(argument) in (int, float) else argument
-
-
-def _own_dtype(arguments: Sequence[Any]) -> torch.dtype | None:
-    """The dtype of the one tensor among a call's arguments; None where there are several."""
-    fakes = [a.meta.get("val") for a in arguments if isinstance(a, torch.fx.Node)]
-    dtypes = [fake.dtype for fake in fakes if isinstance(fake, torch.Tensor)]
-    return dtypes[0] if len(dtypes) == 1 else None
-
-
-def _wrapped(argument: Any, dtype: torch.dtype | None) -> Any:
-    """A number that an integer dtype has no place for, as PyTorch takes it."""
-    if dtype is None or dtype.is_floating_point or dtype == torch.bool or type(argument) is not int:
-        return argument
-    known = torch.iinfo(dtype)
-    return (argument - known.min) % (known.max - known.min + 1) + known.min
 
 
 def _tensor_overload(target: Any) -> Any:

@@ -40,7 +40,7 @@ def lower_graph(
 
 
 _FILLED = ("float16", "float32")
-_FILLS = {"scalar_tensor", *(s.format(n) for n in ("full", "ones", "zeros") for s in ("{}", "{}_like", "new_{}"))}
+_FILLS = frozenset("scalar_tensor full ones zeros full_like ones_like zeros_like new_full new_ones new_zeros".split())
 """Ops whose tensor without dims is copied from a constant; elsewhere it is the constant."""
 
 
