@@ -27,6 +27,7 @@ from irwidget.frontends import (
     decompositions_slices,
     decompositions_truths,
     decompositions_unsigned,
+    decompositions_views,
 )
 from irwidget.frontends.decompositions_bytes import either, held, value_of, wide
 from irwidget.frontends.decompositions_kinds import How, as_row, is_byte, is_single, is_truth
@@ -457,13 +458,9 @@ _SIGNED = {
         *(_IN_LINALG, decompositions_unsigned.IN_LINALG),
         *(decompositions_truths.IN_ALL, decompositions_signed.IN_LINALG, _BEYOND),
         *(decompositions_folded.IN_ALL, decompositions_floats.IN_LINALG, decompositions_convolutions.IN_LINALG),
-        *(
-            decompositions_pools.UNEVEN,
-            decompositions_scatter.IN_LINALG,
-            decompositions_pads.IN_BOTH,
-            {one: (_TAKES[one], _TABLE[one]) for one in (*_SCATTERS, *_INDEX_PUTS)},
-            decompositions_empty.IN_LINALG,
-        ),
+        *(decompositions_pools.UNEVEN, decompositions_scatter.IN_LINALG, decompositions_pads.IN_BOTH),
+        {one: (_TAKES[one], _TABLE[one]) for one in (*_SCATTERS, *_INDEX_PUTS)},
+        *(decompositions_empty.IN_LINALG, decompositions_views.IN_LINALG),
     ),
     "TOSA": _both(
         *(_IN_TOSA, decompositions_unsigned.IN_TOSA, decompositions_truths.IN_TOSA),

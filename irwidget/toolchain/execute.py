@@ -7,9 +7,10 @@ called in a copy of the worker, since wrong IR may well crash. StableHLO that no
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from irwidget.toolchain import events, interpreted, jit, mlir, translate
+from irwidget.toolchain import events, interpreted, jit, mlir, refinement, translate
 from irwidget.toolchain.mlir_opt import as_mlir
 from irwidget.toolchain.tool import Pass, Run, State, StepFailed, TextState, refuse
 from irwidget.trace import Diagnostic, Step
@@ -43,15 +44,28 @@ def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
 
 def _results(run: Run, state: State, step: Step, invocation: events.Invocation) -> jit.Calls:
     """What it returns. Raises what `jit.run` and `interpreted.run` raise."""
-    limits = jit.Limits(invocation.seconds)
     if isinstance(state, TextState) and state.language == "llvm":
-        return jit.run(state.text, invocation, run.held.constants, limits)
+        return jit.run(state.text, invocation, run.held.constants, jit.Limits(invocation.seconds))
     start = as_mlir(run, state, step)
-    module = mlir.parse(mlir.bytecode(start.module), start.module.operation.context)
+    code, context = mlir.bytecode(start.module), start.module.operation.context
+    module = mlir.parse(code, context)
+    if not refinement.is_needed(module):
+        return _called(module, step, invocation)
+    return tuple(_of_sizes(mlir.parse(code, context), step, invocation, inputs) for inputs in invocation.inputs)
+
+
+def _of_sizes(module: Any, step: Step, invocation: events.Invocation, inputs: Any) -> tuple[events.Value, ...]:
+    """What a module, which is changed, returns for one set of inputs, by their sizes."""
+    refinement.refine(module, inputs)
+    return _called(module, step, replace(invocation, inputs=(inputs,)))[0]
+
+
+def _called(module: Any, step: Step, invocation: events.Invocation) -> jit.Calls:
+    """What a module, which is changed, returns."""
     if interpreted.is_needed(module):
         return interpreted.run(module, invocation)
     text, constants = _llvm_ir(module, step)
-    return jit.run(text, invocation, constants, limits)
+    return jit.run(text, invocation, constants, jit.Limits(invocation.seconds))
 
 
 def _llvm_ir(module: Any, step: Step) -> tuple[str, Mapping[str, Any]]:

@@ -44,7 +44,7 @@ def _called(module: Any, invocation: Invocation) -> jit.Calls:
         mlir.run(planned, module)
     if others := sorted({one.name for one in _operations(module) if not one.name.startswith(_KNOWN)}):
         raise ValueError(", ".join(others))
-    _with_values(module)
+    with_values(module)
     _with_wide_integers(module)
     main = next(one for one in module.body.operations if str(one.attributes["sym_name"]) == '"main"')
     kinds = list(main.type.inputs)
@@ -60,7 +60,7 @@ def _called(module: Any, invocation: Invocation) -> jit.Calls:
         )
 
 
-def _with_values(module: Any) -> None:
+def with_values(module: Any) -> None:
     """Constants as the interpreter knows them: StableHLO's own, with their values in place of resources."""
     ir = mlir.ir
     for one in _operations(module):

@@ -1,8 +1,6 @@
 """--check: every element of every result against an exact evaluation of the same program."""
 
 import math
-import stat
-import sys
 
 import pytest
 import torch
@@ -111,19 +109,6 @@ def test_a_cnn_equals_eager_after_each_pass():
     assert "differs" not in states
     assert states.count("equal") > 5
     assert all(one.reason for one in low.check.each if one.state == "not checked")
-
-
-@pytest.fixture
-def rewriting(tmp_path):
-    """Makes a tool that replaces one text by another; gives its path."""
-
-    def make(old, new):
-        path = tmp_path / "wrong"
-        path.write_text(f"#!{sys.executable}\nimport sys\nprint(sys.stdin.read().replace({old!r}, {new!r}))\n")
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
-        return path
-
-    return make
 
 
 WRONG = {

@@ -48,6 +48,28 @@ def test_there_may_be_no_place_to_write_to(places: tuple[int, ...]) -> None:
     _equal(written, torch.randn(4, 5), torch.randn(4, 5, 3), mask)
 
 
+class Flattened(torch.nn.Module):
+    """Dynamic dimensions that a view joins, as `nn.Linear` has it of batches of sequences, beside others that stay."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 3)
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> Any:
+        batch, count = x.shape[:2]
+        pairs = torch.ops.aten._unsafe_view.default(y, [batch * count * 4, 4])
+        rows = y.view(-1, 16) + 1
+        heads = y.permute(2, 0, 1, 3).reshape(4, batch * count, 4)
+        apart = (x.flatten(0, 1) * 2).view(batch, count, 2, 2)
+        return self.linear(x), pairs * 2, rows, heads * 2, apart, (y[:, None] + x[:, :, None, None]).view(-1, 4)
+
+
+def test_dynamic_dimensions_are_joined() -> None:
+    batch, count = (torch.export.Dim(name, min=2, max=50) for name in "bn")
+    sizes = ({0: batch, 1: count}, {0: batch, 1: count})
+    _equal(Flattened(), torch.randn(5, 3, 4), torch.randn(5, 3, 4, 4), dynamic_shapes=sizes)
+
+
 def with_loops(nodes: torch.Tensor, edges: torch.Tensor, weights: torch.Tensor) -> Any:
     """A graph's edges with one from each node to itself, as graph networks have them."""
     others = edges[0] != edges[1]

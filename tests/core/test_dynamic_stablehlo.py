@@ -1,0 +1,101 @@
+"""`--check` of StableHLO whose sizes only run time knows: executed for the sizes of each of the inputs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import irwidget
+from irwidget.trace import Verdict
+
+SIZES = {0: torch.export.Dim("n", min=4, max=50)}
+
+
+class Attending(nn.Module):
+    """Attention under a mask that is made of a size, and what reshapes, broadcasts, slices, pads and joins by one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lift, self.norm = nn.Linear(8, 16), nn.LayerNorm(16)
+
+    def forward(self, x: torch.Tensor, other: torch.Tensor) -> Any:
+        count, more = x.shape[0], other.shape[0]
+        y = self.norm(self.lift(x + torch.arange(count)[:, None]))
+        masked = (y @ y.T).masked_fill(torch.ones(count, count).triu(1).bool(), -torch.inf).softmax(-1)
+        heads = (masked @ y).reshape(count, 2, 8).transpose(0, 1)
+        joined = torch.cat([x, other.repeat(2, 1), heads[0].flip(0)])
+        pooled = F.conv1d(joined.T[None], torch.ones(4, 8, 3), padding=1, stride=2)
+        pairs = (x[:, None] * other[None]).view(count * more, 8)[::2]
+        counted = torch.zeros(count).scatter_add(0, x.argmax(1) % 4, x[:, 0])
+        scaled = x * max(count, more) / count**0.5
+        return (
+            heads,
+            pooled,
+            pairs,
+            counted,
+            scaled,
+            F.interpolate(x.T[None], scale_factor=2.0),
+            x.new_ones(more + 2, 3),
+        )
+
+
+SHAPES = (SIZES, {0: torch.export.Dim("m", min=4, max=50)})
+GIVEN = (torch.randn(6, 8), torch.randn(5, 8))
+
+
+def test_every_size_is_that_of_the_inputs() -> None:
+    low = irwidget.lower(Attending(), *GIVEN, to="stablehlo_mlir", dynamic_shapes=SHAPES, check=True)
+    assert low.check.state == "equal", low.check
+    kinds = set(re.findall(r"(?:stablehlo|shape|tensor)\.\w+", low.text))
+    assert kinds >= {
+        "shape.assuming",
+        "shape.broadcast",
+        "shape.num_elements",
+        "stablehlo.dynamic_broadcast_in_dim",
+        "stablehlo.dynamic_iota",
+        "stablehlo.dynamic_reshape",
+        "stablehlo.real_dynamic_slice",
+        "stablehlo.scatter",
+        "tensor.dim",
+        "tensor.from_elements",
+    }, kinds
+
+
+def joined(x: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    return torch.cat([x, other * other.shape[0]]).reshape(-1)
+
+
+WRONG = {
+    "a number": ("stablehlo.multiply", "stablehlo.divide"),
+    "a size": ("%c0 = arith.constant 0", "%c0 = arith.constant 1"),
+}
+
+
+def _after(tool: Path) -> Verdict:
+    low = irwidget.lower(
+        joined, *GIVEN, to="stablehlo_mlir", dynamic_shapes=SHAPES, pipeline=f"user-tool {tool}", check=True
+    )
+    return low.check
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_pass_is_found(case: str, rewriting: Callable[[str, str], Path]) -> None:
+    found = _after(rewriting(*WRONG[case]))
+    assert (found.state, found.dump) == ("differs", "wrong"), found
+    assert found.reason.startswith("result 0")
+
+
+def test_sizes_that_do_not_fit_are_told(rewriting: Callable[[str, str], Path]) -> None:
+    found = _after(rewriting("shape.num_elements", "shape.rank"))
+    assert found.state == "not checked", found
+    assert found.reason.startswith(
+        "after wrong it was not executed: its operations do not fit together for the sizes of the inputs: "
+        "number of output elements (2) doesn't match expected number of elements ("
+    )
