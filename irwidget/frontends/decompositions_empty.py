@@ -7,7 +7,7 @@ memory has no element, and finds a variance in nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -69,20 +69,30 @@ def _made(sizes: Any, strides: Any, **how: Any) -> Any:
     return aten.empty.memory_format(sizes, **how) if _is_made(sizes, strides) else NotImplemented
 
 
-def _varies(x: Any, dims: Any = None, **_: Any) -> bool:
-    """Whether a variance may be that of no elements."""
-    value = value_of(x)
-    return bool(value.dim()) and value.dtype.is_floating_point and _may_be_none(_sizes(value, dims))
+def variances(is_wrong: Callable[[Iterable[Any]], bool]) -> dict[Any, How]:
+    """Those of floats, where torch-mlir's is wrong for the sizes along which they are."""
+
+    def takes(x: Any, dims: Any = None, **_: Any) -> bool:
+        value = value_of(x)
+        return bool(value.dim()) and value.dtype.is_floating_point and is_wrong(_sizes(value, dims))
+
+    def variance(x: Any, dims: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+        return _variance(x, dims, correction, keepdim) if takes(x, dims) else NotImplemented
+
+    def with_mean(x: Any, dims: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+        if not takes(x, dims):
+            return NotImplemented
+        return _variance(x, dims, correction, keepdim), x.mean(dims or list(range(x.dim())), keepdim)
+
+    return {aten.var.correction: (takes, variance), aten.var_mean.correction: (takes, with_mean)}
 
 
 def _sizes(x: Any, dims: Any) -> list[Any]:
     return [x.shape[dim] for dim in dims or range(x.dim())]
 
 
-def _variance(x: Any, dims: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+def _variance(x: Any, dims: Any, correction: Any, keepdim: bool) -> Any:
     """What is left of the elements divides, which is nothing where there are none."""
-    if not _varies(x, dims):
-        return NotImplemented
     dims = list(dims or range(x.dim()))
     wide = x.to(torch.promote_types(x.dtype, torch.float32))
     squares = (wide - wide.mean(dims, True)) ** 2
@@ -91,15 +101,7 @@ def _variance(x: Any, dims: Any = None, *, correction: Any = None, keepdim: bool
     return (squares.sum(dims, keepdim) / left).to(x.dtype)
 
 
-def _variance_and_mean(x: Any, dims: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
-    variance = _variance(x, dims, correction=correction, keepdim=keepdim)
-    return variance if variance is NotImplemented else (variance, x.mean(dims or list(range(x.dim())), keepdim))
-
-
-IN_ALL: dict[Any, How] = {
-    aten.var.correction: (_varies, _variance),
-    aten.var_mean.correction: (_varies, _variance_and_mean),
-}
+IN_ALL: dict[Any, How] = variances(_may_be_none)
 """By operator: whether it is taken apart, and how."""
 IN_LINALG: dict[Any, How] = {
     **IN_ALL,

@@ -14,6 +14,7 @@ import torch
 
 from irwidget.frontends import (
     decompositions_convolutions,
+    decompositions_dynamic,
     decompositions_empty,
     decompositions_floats,
     decompositions_folded,
@@ -472,7 +473,7 @@ _SIGNED = {
         *(_BEYOND, decompositions_pools.CEILED, {one: _MOVED[one] for one in _SEARCHES}),
         *(decompositions_truths.IN_STABLEHLO, decompositions_signed.IN_STABLEHLO, decompositions_folded.IN_ALL),
         *(decompositions_floats.IN_STABLEHLO, decompositions_unsigned.IN_STABLEHLO, decompositions_slices.IN_BOTH),
-        *(decompositions_convolutions.IN_STABLEHLO, decompositions_empty.IN_ALL),
+        *(decompositions_convolutions.IN_STABLEHLO, decompositions_empty.IN_ALL, decompositions_dynamic.IN_STABLEHLO),
         {
             aten.linalg_vector_norm.default: (_is_complex, _norm),
             aten.abs.default: (_any_of(is_byte, _is_complex), either(_abs, _size)),

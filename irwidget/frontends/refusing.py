@@ -192,9 +192,19 @@ def is_doubtful(program: ExportedProgram, language: str) -> bool:
     nodes = nodes_of(program)
     if any(called(node) in names for node in nodes):
         return True
+    if language == "StableHLO":
+        return any(_sorts_open(node) for node in nodes)
     stops = (_beyond_tosa, _returns_places, _has_narrow, _is_too_wide)
     beyond = any(stop(node) for node in nodes for stop in stops)
     return language == "TOSA" and (is_dynamic(program) or beyond)
+
+
+def _sorts_open(node: Node) -> bool:
+    """Whether a node sorts what is dynamic: of its places torch-mlir makes StableHLO that takes known sizes alone."""
+    import torch
+
+    values = [one.meta["val"] for one in node.all_input_nodes if called(node) in ("aten.sort", "aten.topk")]
+    return any(isinstance(size, torch.SymInt) for value in values for size in getattr(value, "shape", ()))
 
 
 def _returns_places(node: Node) -> bool:
