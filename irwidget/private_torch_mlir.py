@@ -222,7 +222,8 @@ def node_importer() -> Any:
     """A class to derive from: the importer of a graph's nodes, its hooks and members by names of ours.
 
     `literal`, `cond`, `while_loop`, `map` and `scan` are called for a value and for the higher-order operators of these
-    names, `tensor_list` for a list of tensors of which some are constants, `symbol` for what is computed of sizes.
+    names, `tensor_list` for a list of tensors of which some are constants, `symbol` for what is computed of sizes, and
+    `number` for such a value that an operator takes as a tensor.
     """
     import torch
 
@@ -252,6 +253,12 @@ def node_importer() -> Any:
             if any(isinstance(one, torch.Tensor) for one in arg):
                 return self.tensor_list(loc, arg, "Optional[Tensor]" in str(expected_jit_type))
             return super()._import_list_argument(loc, arg, expected_jit_type)
+
+        def _import_argument(self, loc: Any, arg: Any, expected_jit_type: Any = None) -> Any:
+            value = arg.meta.get("val") if isinstance(arg, torch.fx.Node) else None
+            if isinstance(expected_jit_type, torch.TensorType) and isinstance(value, torch.SymInt | torch.SymFloat):
+                return self.number(loc, arg, value)
+            return super()._import_argument(loc, arg, expected_jit_type)
 
         def literal(self, value: Any, info: Any = None) -> Any:
             """The SSA value of a constant."""

@@ -1,14 +1,15 @@
-"""Operators that torch-mlir has in StableHLO for dimensions of a known size alone, along those that are dynamic."""
+"""Operators that torch-mlir has for dimensions of a known size alone, along those that are dynamic."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
 
 from irwidget.frontends.decompositions_bytes import value_of
-from irwidget.frontends.decompositions_empty import variances
+from irwidget.frontends.decompositions_empty import lies_in_order, variances
 from irwidget.frontends.decompositions_kinds import How
 from irwidget.private_torch import statically_known_true
 
@@ -61,9 +62,43 @@ def _filled(x: Any, dim: int, size: Any, value: Any) -> Any:
     return x.new_full(shape, value or 0)
 
 
+def _is_view(x: Any, sizes: Sequence[Any], strides: Sequence[Any], offset: Any = None) -> bool:
+    """Whether strides are those of a view of all elements in order; torch-mlir takes no such size by strides."""
+    value, sizes, strides = value_of(x), [value_of(size) for size in sizes], [value_of(stride) for stride in strides]
+    return (
+        is_open(sizes)
+        and not offset
+        and statically_known_true(math.prod(sizes) == value.numel())
+        and lies_in_order(value.shape, value.stride())
+        and lies_in_order(sizes, strides)
+    )
+
+
+def _viewed(x: Any, sizes: Sequence[Any], strides: Sequence[Any], offset: Any = None) -> Any:
+    return aten.view.default(x, sizes) if _is_view(x, sizes, strides, offset) else NotImplemented
+
+
+def _writes(x: Any, part: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> bool:
+    """Whether a part is written to a place in a dynamic dimension that is known not to be counted from its end."""
+    size, start = value_of(x).shape[dim], value_of(start)
+    return step == 1 and is_open([size]) and (start is None or statically_known_true(start >= 0))
+
+
+def _written(x: Any, part: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
+    if not _writes(x, part, dim, start, end, step):
+        return NotImplemented
+    first = 0 if start is None else start
+    behind = first + part.shape[dim]
+    return torch.cat([x.narrow(dim, 0, first), part, x.narrow(dim, behind, x.shape[dim] - behind)], dim)
+
+
+EVERYWHERE: dict[Any, How] = {aten.as_strided.default: (_is_view, _viewed)}
+"""By operator: whether it is taken apart, and how."""
 IN_STABLEHLO: dict[Any, How] = {
+    **EVERYWHERE,
     **variances(is_open),
     aten.cumsum.default: (_sums_up, _cumsum),
     aten.constant_pad_nd.default: (_pads, _padded),
+    aten.slice_scatter.default: (_writes, _written),
 }
-"""By operator: whether it is taken apart, and how."""
+"""The same."""

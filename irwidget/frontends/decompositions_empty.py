@@ -7,7 +7,7 @@ memory has no element, and finds a variance in nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -55,14 +55,21 @@ def _longer(x: Any, dim: int, number: int) -> Any:
     return torch.cat([x, x.new_full([1 if at == dim else size for at, size in enumerate(x.shape)], number)], dim)
 
 
-def _is_made(sizes: Any, strides: Any, **_: Any) -> bool:
-    """Whether memory of a size that run time knows, and may have no element, lies without gaps."""
-    given, step = [value_of(one) for one in sizes], 1
-    for size, stride in zip(reversed(given), reversed(strides), strict=True):
-        if not statically_known_true(value_of(stride) == step):
+def lies_in_order(sizes: Sequence[Any], strides: Sequence[Any]) -> bool:
+    """Whether strides are known to leave no gaps, of sizes that run time may know."""
+    step: Any = 1
+    for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
+        if not (isinstance(size, int) and size == 1) and not statically_known_true(stride == step):
             return False
         step = step * torch.sym_max(size, 1)
-    return _may_be_none(size for size in given if not isinstance(size, int))
+    return True
+
+
+def _is_made(sizes: Any, strides: Any, **_: Any) -> bool:
+    """Whether memory of a size that run time knows, and may have no element, lies without gaps."""
+    given = [value_of(one) for one in sizes]
+    open_ = _may_be_none(size for size in given if not isinstance(size, int))
+    return open_ and lies_in_order(given, [value_of(stride) for stride in strides])
 
 
 def _made(sizes: Any, strides: Any, **how: Any) -> Any:

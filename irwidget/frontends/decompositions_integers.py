@@ -14,11 +14,11 @@ aten: Any = torch.ops.aten
 
 
 def _is_whole(x: Any) -> bool:
-    """Whether it is an integer or a truth, or a tensor of such."""
+    """Whether it is an integer, a size that run time knows, or a truth, or a tensor of such."""
     value = value_of(x)
     if isinstance(value, torch.Tensor):
         return not (value.dtype.is_floating_point or value.dtype.is_complex)
-    return isinstance(value, int)
+    return isinstance(value, int | torch.SymInt)
 
 
 def _power(x: Any, exponent: Any) -> Any:

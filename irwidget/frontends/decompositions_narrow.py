@@ -150,11 +150,9 @@ def _shifted(operator: Any) -> Callable[..., Any]:
 
 def _nearest(x: Any, size: Any, factors: Any) -> Any:
     """Every pixel of an image of another size is one of the old ones; sizes of `x` from its third on."""
-    if not all(isinstance(extent, int) for extent in x.shape[2:]):
-        return NotImplemented
     for axis, extent in enumerate(x.shape[2:]):
         factor = factors[axis] if factors else size[axis] / extent
-        wanted = size[axis] if size else int(extent * factor)
+        wanted: Any = size[axis] if size else torch.sym_int(extent * factor)
         place = torch.arange(wanted, device=x.device, dtype=torch.float32) * (1 / factor)
         x = x.index_select(axis + 2, place.to(torch.int64).clamp(max=extent - 1))
     return x

@@ -124,7 +124,8 @@ def _summed(x: Any, dimensions: list[Any], padding: list[Any]) -> Any:
 def _adaptive_max(x: Any, sizes: Any) -> Any:
     """The largest of windows as even as can be, one dimension after the other, and the first place of it."""
     inside = x.shape[-len(sizes) :]
-    if not all(isinstance(extent, int) and extent for extent in x.shape):
+    wanted = [1] * (x.dim() - len(sizes)) + list(sizes)
+    if not all(extent if isinstance(extent, int) else size == 1 for extent, size in zip(x.shape, wanted, strict=True)):
         return NotImplemented
     places = torch.arange(math.prod(inside), device=x.device).reshape(inside).expand(x.shape)
     for dim, size in zip(range(-1, -1 - len(sizes), -1), reversed(sizes), strict=True):

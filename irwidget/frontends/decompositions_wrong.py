@@ -461,13 +461,13 @@ _SIGNED = {
         *(decompositions_folded.IN_ALL, decompositions_floats.IN_LINALG, decompositions_convolutions.IN_LINALG),
         *(decompositions_pools.UNEVEN, decompositions_scatter.IN_LINALG, decompositions_pads.IN_BOTH),
         {one: (_TAKES[one], _TABLE[one]) for one in (*_SCATTERS, *_INDEX_PUTS)},
-        *(decompositions_empty.IN_LINALG, decompositions_views.IN_LINALG),
+        *(decompositions_empty.IN_LINALG, decompositions_views.IN_LINALG, decompositions_dynamic.EVERYWHERE),
     ),
     "TOSA": _both(
         *(_IN_TOSA, decompositions_unsigned.IN_TOSA, decompositions_truths.IN_TOSA),
         *(decompositions_signed.IN_TOSA, _BEYOND, decompositions_folded.IN_ALL, decompositions_floats.IN_TOSA),
         *(decompositions_convolutions.IN_TOSA, decompositions_slices.IN_BOTH, decompositions_pads.IN_BOTH),
-        decompositions_pools.AVERAGED,
+        *(decompositions_pools.AVERAGED, decompositions_dynamic.EVERYWHERE),
     ),
     "StableHLO": _both(
         *(_BEYOND, decompositions_pools.CEILED, {one: _MOVED[one] for one in _SEARCHES}),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from irwidget import private_torch_mlir
+from irwidget.private_torch import statically_known_true
 from irwidget.toolchain import mlir
 
 if TYPE_CHECKING:
@@ -47,33 +48,82 @@ class SymbolImporter(_NodeImporter):
 
     def symbol(self, loc: Any, node: Any) -> bool:
         """Whether a node is one of them, which it is bound to then."""
-        values = [_value(one) for one in node.args]
-        if node.target in _TRUTHS and all(isinstance(one, torch.SymBool) for one in values):
-            found = self._of_truths(node.target, loc, *(self.argument(loc, one) for one in node.args))
-        elif node.target in _INTEGERS and all(isinstance(one, int | torch.SymInt) for one in values):
-            found = self._of_integers(_INTEGERS[node.target], loc, *(self._operand(one, loc) for one in node.args))
-        elif node.target is operator.mod and all(isinstance(one, int | torch.SymInt) for one in values):
-            found = self._remainder(loc, *(self._operand(one, loc) for one in node.args))
-        elif node.target is operator.pow and isinstance(values[0], torch.SymInt) and values[1] in range(1, _MOST + 1):
-            product = functools.partial(self._of_integers, "torch.aten.mul.int", loc)
-            found = functools.reduce(product, [self._operand(node.args[0], loc)] * values[1])
-        elif node.target is operator.pow and values[1] == 0.5 and _is_integers(node.args[0]):
-            root = self._operand(node.args[0].args[0], loc)
-            found = operation("torch.aten.sqrt.int", [self.types.torch_float_type], [root], loc)
-        elif node.target is math.ceil and isinstance(values[0], torch.SymFloat):
-            found = self._of_integers("torch.aten.ceil.float", loc, self.argument(loc, node.args[0]))
-        elif node.target is operator.abs and isinstance(values[0], torch.SymInt):
-            one = self.argument(loc, node.args[0])
-            other = self._of_integers("torch.aten.sub.int", loc, self.integer(0, loc), one)
-            found = self._of_integers("torch.prim.max.int", loc, one, other)
-        elif node.target is math.floor and _is_quotient(node.args[0]):
-            found = self._of_integers(
-                "torch.aten.floordiv.int", loc, *(self._operand(one, loc) for one in node.args[0].args)
-            )
-        else:
+        make = _MADE.get(node.target)
+        found = make(self, loc, node.target, node.args) if make else None
+        if found is None:
             return False
         self.bind(node, [found], several=False)
         return True
+
+    def of_truths(self, loc: Any, target: Any, args: Sequence[Any]) -> Any:
+        """By their sum, which is not zero where one is true, or their product."""
+        if not all(isinstance(_value(one), torch.SymBool) for one in args):
+            return None
+        operands = tuple(self._of_integers("torch.aten.Int.bool", loc, self.argument(loc, one)) for one in args)
+        number = self._of_integers(_TRUTHS[target], loc, *operands) if _TRUTHS[target] else operands[0]
+        name = "torch.aten.ne.int" if _TRUTHS[target] else "torch.aten.eq.int"
+        return operation(name, [self.types.torch_bool_type], [number, self.integer(0, loc)], loc)
+
+    def of_integers(self, loc: Any, target: Any, args: Sequence[Any]) -> Any:
+        """The larger, the smaller or the remainder of two."""
+        if not _are_integers(args):
+            return None
+        operands = tuple(self._operand(one, loc) for one in args)
+        if target is operator.mod:
+            return self._remainder(loc, *operands)
+        return self._of_integers(_INTEGERS[target], loc, *operands)
+
+    def power(self, loc: Any, target: Any, args: Sequence[Any]) -> Any:
+        """A small one of an integer, or a root."""
+        base, exponent = args
+        if isinstance(_value(base), torch.SymInt) and exponent in range(1, _MOST + 1):
+            product = functools.partial(self._of_integers, "torch.aten.mul.int", loc)
+            return functools.reduce(product, [self._operand(base, loc)] * exponent)
+        if exponent == 0.5 and _is_float_of_integer(base):
+            return operation(
+                "torch.aten.sqrt.int", [self.types.torch_float_type], [self._operand(base.args[0], loc)], loc
+            )
+        return None
+
+    def whole(self, loc: Any, target: Any, args: Sequence[Any]) -> Any:
+        """The integer above a float, below it, or nearer to zero."""
+        (number,) = args
+        if not isinstance(_value(number), torch.SymFloat):
+            return None
+        if target is not math.ceil and _is_quotient(number) and (target is math.floor or _is_no_less_than_zero(number)):
+            operands = (self._operand(one, loc) for one in number.args)
+            return self._of_integers("torch.aten.floordiv.int", loc, *operands)
+        value = self.argument(loc, number)
+        if target is math.ceil:
+            return self._above(loc, value)
+        below = self._below(loc, value)
+        if target is math.floor or _is_no_less_than_zero(number):
+            return below
+        zero = self.integer(0, loc)
+        parts = ((_INTEGERS[max], below), (_INTEGERS[min], self._above(loc, value)))  # one of them is zero
+        return self._of_integers(
+            "torch.aten.add.int", loc, *(self._of_integers(one, loc, of, zero) for one, of in parts)
+        )
+
+    def _above(self, loc: Any, value: Any) -> Any:
+        return self._of_integers("torch.aten.ceil.float", loc, value)
+
+    def _below(self, loc: Any, value: Any) -> Any:
+        negated = operation("torch.aten.neg.float", [self.types.torch_float_type], [value], loc)
+        return self._negated(loc, self._above(loc, negated))
+
+    def absolute(self, loc: Any, target: Any, args: Sequence[Any]) -> Any:
+        """Without the sign."""
+        if not _are_integers(args):
+            return None
+        one = self.argument(loc, args[0])
+        return self._of_integers("torch.prim.max.int", loc, one, self._negated(loc, one))
+
+    def number(self, loc: Any, node: Any, value: torch.SymInt | torch.SymFloat) -> Any:
+        """A tensor of no dimension of what is computed of sizes."""
+        kind = torch.int64 if isinstance(value, torch.SymInt) else torch.get_default_dtype()
+        made = self.types.create_vtensor_type(kind, ())
+        return operation("torch.prim.NumToTensor.Scalar", [made], [self.argument(loc, node)], loc)
 
     def integer(self, value: int, loc: Any) -> Any:
         """A number that is known."""
@@ -96,26 +146,31 @@ class SymbolImporter(_NodeImporter):
         product = self._of_integers("torch.aten.mul.int", loc, whole, other)
         return self._of_integers("torch.aten.sub.int", loc, one, product)
 
-    def _of_truths(self, target: Any, loc: Any, *operands: Any) -> Any:
-        """By their sum, which is not zero where one is true, or their product."""
-        operands = tuple(self._of_integers("torch.aten.Int.bool", loc, one) for one in operands)
-        number = self._of_integers(_TRUTHS[target], loc, *operands) if _TRUTHS[target] else operands[0]
-        name = "torch.aten.ne.int" if _TRUTHS[target] else "torch.aten.eq.int"
-        return operation(name, [self.types.torch_bool_type], [number, self.integer(0, loc)], loc)
+    def _negated(self, loc: Any, one: Any) -> Any:
+        return self._of_integers("torch.aten.sub.int", loc, self.integer(0, loc), one)
 
 
 _TRUTHS = {operator.or_: "torch.aten.add.int", operator.and_: "torch.aten.mul.int", operator.not_: ""}
-_INTEGERS: dict[Any, str] = {
-    max: "torch.prim.max.int",
-    min: "torch.prim.min.int",
+_INTEGERS: dict[Any, str] = {max: "torch.prim.max.int", min: "torch.prim.min.int"}
+_MADE: dict[Any, Any] = {
+    **dict.fromkeys(_TRUTHS, SymbolImporter.of_truths),
+    **dict.fromkeys((*_INTEGERS, operator.mod), SymbolImporter.of_integers),
+    operator.pow: SymbolImporter.power,
+    **dict.fromkeys((math.ceil, math.floor, math.trunc), SymbolImporter.whole),
+    operator.abs: SymbolImporter.absolute,
 }
+"""By function."""
 
 
 def _value(one: Any) -> Any:
     return one.meta.get("val") if isinstance(one, torch.fx.Node) else one
 
 
-def _is_integers(one: Any) -> bool:
+def _are_integers(args: Sequence[Any]) -> bool:
+    return all(isinstance(_value(one), int | torch.SymInt) for one in args)
+
+
+def _is_float_of_integer(one: Any) -> bool:
     """Whether a value is the float that an integer has become."""
     return isinstance(one, torch.fx.Node) and one.target is _FLOAT and isinstance(_value(one.args[0]), torch.SymInt)
 
@@ -123,4 +178,8 @@ def _is_integers(one: Any) -> bool:
 def _is_quotient(one: Any) -> bool:
     """Whether a value is the quotient of two integers."""
     of_two = isinstance(one, torch.fx.Node) and one.target is operator.truediv
-    return of_two and all(isinstance(_value(part), int | torch.SymInt) for part in one.args)
+    return of_two and _are_integers(one.args)
+
+
+def _is_no_less_than_zero(one: Any) -> bool:
+    return statically_known_true(_value(one) >= 0)

@@ -82,11 +82,11 @@ class _Refiner:
                 _retype(one, _returned(one))
                 continue
             self._settle(one)
-            if any(map(_is_dynamic, one.results)):
+            if not one.name.startswith(_STABLEHLO):
+                self._fold(one)
+            elif any(map(_is_dynamic, one.results)):
                 alone = self._alone(one, self._refined)
                 _retype(one, [_uncast(value) for value in _returned(alone.body.operations[0])])
-            elif not one.name.startswith(_STABLEHLO):
-                self._fold(one)
 
     def _settle(self, one: Any) -> None:
         """Give an operation as constants what it takes that StableHLO computes of constants, and may be sizes."""
@@ -110,8 +110,8 @@ class _Refiner:
 
     def _fold(self, one: Any) -> None:
         alone = self._alone(one, self._folded)
-        for result, value in zip(one.results, _returned(alone.body.operations[0]), strict=True):
-            if _is_constant(value):
+        for result, value in zip(one.results, map(_uncast, _returned(alone.body.operations[0])), strict=True):
+            if _name(value) and not value.owner.operands[:]:  # it takes nothing that run time knows
                 found = value.owner.clone(mlir.ir.InsertionPoint(one))
                 result.replace_all_uses_with(found.results[0])
 

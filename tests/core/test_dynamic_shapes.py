@@ -1,7 +1,8 @@
-"""`--check` of StableHLO whose sizes only run time knows: executed for the sizes of each of the inputs."""
+"""Dynamic dimensions: equal to eager PyTorch, in StableHLO executed for the sizes of each of the inputs."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -78,6 +79,27 @@ def test_every_size_is_that_of_the_inputs() -> None:
 
 def test_what_is_along_a_dynamic_dimension_is_taken_apart() -> None:
     low = irwidget.lower(along, *GIVEN, to="stablehlo_mlir", dynamic_shapes=SHAPES, check=True)
+    assert getattr(low.check, "state", "") == "equal", low.check
+
+
+class Images(nn.Module):
+    """Of any height and width: resized, normalised in groups, padded by what is there, and their largest pixels."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.GroupNorm(2, 4)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        resized = F.interpolate(x, scale_factor=0.5, mode="bilinear"), F.interpolate(x, scale_factor=1.5)
+        larger = F.interpolate(x, size=(x.shape[2] * 2, x.shape[3] + 1)), x * math.floor(x.shape[2] * 0.3)
+        beside = F.pad(x, (1, 2, 1, 1), mode="reflect"), F.pad(x, (1, 1, 2, 1), mode="circular")
+        return *resized, *larger, *beside, self.norm(x), F.adaptive_max_pool2d(x, 1), x * math.trunc(1 - x.shape[3] / 5)
+
+
+@pytest.mark.parametrize("to", ["linalg_on_tensors_mlir", "stablehlo_mlir"])
+def test_images_of_any_size(to: str) -> None:
+    sizes = {2: torch.export.Dim("h", min=4, max=64), 3: torch.export.Dim("w", min=4, max=64)}
+    low = irwidget.lower(Images(), torch.randn(2, 4, 8, 11), to=to, dynamic_shapes=(sizes,), check=True)
     assert getattr(low.check, "state", "") == "equal", low.check
 
 
