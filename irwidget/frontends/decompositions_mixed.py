@@ -25,12 +25,19 @@ _IN_LINALG = {
     *(aten.bitwise_left_shift.Tensor, aten.__lshift__.Tensor),
 }
 """Beside those that are wrong everywhere. Sums, differences and whether two are equal are right everywhere."""
+_OF_SIZES = {*_EVERYWHERE, *_IN_LINALG, aten.add.Tensor, aten.sub.Tensor}
+"""What takes a number that run time knows as a tensor of int64."""
 
 
 def operators(nodes: Iterable[torch.fx.Node], language: str) -> set[Any]:
     """Those that `TOSA`, `StableHLO` or, where it is empty, linalg has wrong of bytes and integers of another dtype."""
     wrong = _EVERYWHERE if language else _EVERYWHERE | _IN_LINALG
-    return {node.target for node in nodes if node.target in wrong and _kind(node.target, node.args, node.kwargs)}
+    return {
+        node.target
+        for node in nodes
+        if node.target in (_OF_SIZES if any(map(_is_size, node.args)) else wrong)
+        and _kind(node.target, node.args, node.kwargs)
+    }
 
 
 def in_one(operator: Any, before: Callable[..., Any] | None) -> Callable[..., Any]:
@@ -43,6 +50,8 @@ def in_one(operator: Any, before: Callable[..., Any] | None) -> Callable[..., An
             return wide(one).to(kind) if kind and _counts(operator, one) and one.dtype != kind else one
 
         args, kwargs = pytree.tree_map(as_all, (args, kwargs))
+        if kind:
+            args = tuple(torch.full((), one, dtype=kind) if _is_size(one) else one for one in args)
         found = before(*args, **kwargs) if before else NotImplemented
         return operator(*args, **kwargs) if kind and found is NotImplemented else found
 
@@ -56,9 +65,13 @@ def _kind(operator: Any, args: Any, kwargs: Any) -> torch.dtype | None:
         return None
     tensors = [one for one in given if _counts(operator, one)]
     kinds = {one.dtype for one in tensors}
-    if len(kinds) < 2 or not (operator is _LIMITED or kinds & {torch.int8, torch.uint8}):
+    if len(kinds) + any(map(_is_size, args)) < 2 or not (operator is _LIMITED or kinds & {torch.int8, torch.uint8}):
         return None
     return functools.reduce(torch.promote_types, {one.dtype for one in tensors if one.dim()} or kinds)
+
+
+def _is_size(one: Any) -> bool:
+    return isinstance(value_of(one), torch.SymInt)
 
 
 def _is_float(one: Any) -> bool:

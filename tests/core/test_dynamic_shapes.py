@@ -98,7 +98,9 @@ class Images(nn.Module):
 
 @pytest.mark.parametrize("to", ["linalg_on_tensors_mlir", "stablehlo_mlir"])
 def test_images_of_any_size(to: str) -> None:
-    sizes = {2: torch.export.Dim("h", min=4, max=64), 3: torch.export.Dim("w", min=4, max=64)}
+    sizes = {
+        dim: torch.export.Dim(name, min=least, max=64) for dim, name, least in ((0, "b", 1), (2, "h", 4), (3, "w", 4))
+    }
     low = irwidget.lower(Images(), torch.randn(2, 4, 8, 11), to=to, dynamic_shapes=(sizes,), check=True)
     assert getattr(low.check, "state", "") == "equal", low.check
 
