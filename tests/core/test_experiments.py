@@ -409,10 +409,19 @@ def test_what_is_saved_runs_by_itself(linalg, tmp_path):
     assert (experiment.switches, elided.switches) == (["--no-elide"], [])
     text = experiment.save(tmp_path)
     assert text.read_text() == linalg.dumps[10].text
+    assert runs_alone(tmp_path) == experiment.run().text
+    low = irwidget.lower(nn.Sigmoid(), torch.ones(3), to="nvptx", arch="sm_80")
+    experiment = low.edit(next(i for i, dump in enumerate(low.dumps) if dump.language == "llvm"))
+    assert "rename-libm" in experiment.pipeline
+    experiment.save(tmp_path)
+    assert runs_alone(tmp_path) == experiment.run().text
+
+
+def runs_alone(folder):
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    alone = (tmp_path / "run.sh").read_text().rstrip() + " -o end.mlir\n"
-    subprocess.run(["sh", "-c", alone, tmp_path / "run.sh"], check=True, env={**os.environ, "PATH": path})
-    assert (tmp_path / "end.mlir").read_text() == experiment.run().text
+    alone = (folder / "run.sh").read_text().rstrip() + " -o end\n"
+    subprocess.run(["sh", "-c", alone, folder / "run.sh"], check=True, env={**os.environ, "PATH": path})
+    return (folder / "end").read_text()
 
 
 def test_from_the_last_dump_before_a_failure_what_would_have_run_goes_on():
