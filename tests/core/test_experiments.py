@@ -384,6 +384,11 @@ def test_a_step_that_cannot_be_begun_in_its_middle_is_named():
     middle = next(i for i, dump in enumerate(low.dumps) if dump.name == "convert-triton-gpu-to-llvm")
     with pytest.raises(UsageError, match=rf"Dump {middle} is in the middle of llir.* Edit dump \d+ \(canonicalize\)"):
         low.edit(middle)
+    end = max(i for i, dump in enumerate(low.dumps) if str(low.trace.steps[dump.step]) == "ttgir")
+    for later in ("translate-to-llvm-ir", "optimize-module", "translate-to-asm"):
+        said = rf"Nothing goes on from dump \d+ \({later}\): stages of Triton begin .* Edit dump {end} \(canonicalize\)"
+        with pytest.raises(UsageError, match=said):
+            low.edit(next(i for i, dump in enumerate(low.dumps) if dump.name == later))
     once, again = (low.edit(0).run() for _ in range(2))
     assert [dump.text for dump in once.dumps] == [dump.text for dump in again.dumps]
     assert '.file\t1 "irwidget-input.mlir"' in once.text, "and no folder of ours, another one in each run"
