@@ -63,6 +63,8 @@ def _python(path: Path, parsed: argparse.Namespace, predicate: Predicate | None)
 
 
 _SECONDS = 60.0
+_IN_FULL = 200_000
+"""Characters of a file of which large constants are kept, as what fails may be about them."""
 _ENDLESS = 120.0
 """Where each candidate that still fails takes its whole time."""
 
@@ -74,6 +76,7 @@ def _ir(path: Path, parsed: argparse.Namespace, predicate: Predicate | None) -> 
     text, seconds = files.read(path), parsed.timeout or _SECONDS
     try:
         said = {name: getattr(parsed, name) for name in ("pipeline", "external", "toolchain")}
+        said["elide"] = parsed.elide and len(text) > _IN_FULL
         low = lower(text, to="raw_ir", name=path.stem, timeout=seconds, **said)
     except IRWidgetError as error:
         if error.lowering is None:

@@ -21,13 +21,8 @@ from irwidget.trace import Step
 
 
 def tools() -> list[str]:
-    """The tools that a pipeline can name."""
+    """The tools that a pipeline is offered; those of routes it may name, too, for what is written down of one."""
     return [tool.name for tool in registry.tools if tool.in_pipelines]
-
-
-def _is_tool(name: str) -> bool:
-    found = registry.tools.get(name)
-    return found is not None and found.in_pipelines
 
 
 _SHOWN = 60
@@ -43,7 +38,7 @@ def parse(text: str) -> tuple[Step, ...]:
         if not words:
             raise UsageError(f"Empty step in the pipeline {_short(text)!r}: put a tool on both sides of every |")
         tool, *arguments = words
-        if not _is_tool(tool):
+        if registry.tools.get(tool) is None:
             raise UsageError(_unknown(tool))
         for invocation in _split(arguments, "&&"):
             steps.append(Step(tool, shlex.join(invocation), " ".join([tool, *invocation])))

@@ -119,6 +119,7 @@ def _of_ir(task: IRTask, noted: _Noted) -> Outcome:
         isolate=False,
         dumps=False,
         verify=task.verify,
+        elide=task.elide,
         target=task.target,
         progress=noted.pass_began,
         memory=task.memory,

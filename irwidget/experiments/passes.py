@@ -83,7 +83,23 @@ def after(trace: Trace, index: int, options: Options) -> tuple[Planned, ...]:
                 raise UsageError(_not_here(trace, index))
             parts = [Planned(str(trace.steps[number]), trace.steps[number], number, later[-1] if later else -1)]
         found += parts
+    _begins(trace, index, found)
     return tuple(found)
+
+
+def _begins(trace: Trace, index: int, planned: Sequence[Planned]) -> None:
+    """Raise UsageError where a stage of Triton's compiler would have to go on from LLVM IR or PTX."""
+    dump = trace.dumps[index]
+    if dump.language == "mlir" or not any(one.of >= 0 and trace.steps[one.of].tool == "triton" for one in planned):
+        return
+    ends = [
+        i for i in range(index) if trace.dumps[i].language == "mlir" and trace.dumps[i].step < trace.dumps[i + 1].step
+    ]
+    before = max(ends, default=0)
+    raise UsageError(
+        f"Nothing goes on from dump {index} ({dump.name}): stages of Triton begin with TTIR or TTGIR. "
+        f"Edit dump {before} ({trace.dumps[before].name}), the last of these"
+    )
 
 
 def _passes(

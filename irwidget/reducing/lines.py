@@ -29,14 +29,14 @@ def _blocks(lines: list[str]) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     opened: list[int] = []
     for number, line in enumerate(lines):
-        opens, closes = (sum(line.count(mark) for mark in marks) for marks in ("{", "}"))
+        opens, closes = (sum(line.count(mark) for mark in marks) for marks in ("{[", "}]"))
         if closes > opens and opened:
             found.append((opened.pop(), number + 1))
         elif opens > closes:
             opened.append(number)
-        elif opens == closes == 0 or not line.lstrip().startswith("}"):
+        elif opens == closes == 0 or not line.lstrip().startswith(("}", "]")):
             found.append((number, number + 1))
-    return sorted(found, reverse=True)
+    return sorted(found + [(number, number + 1) for number in opened], reverse=True)
 
 
 def _without(text: str, start: int, stop: int) -> str:

@@ -91,8 +91,32 @@ def _forwards(text: str, fails: Test[str]) -> Iterator[str]:
 
     def changes(text: str) -> list[engine.Change[str]]:
         module = ModuleText.of(text)
-        found = [one.start for one in module.removable() if one.results and one.operands]
-        return [partial(module.without, {start}, forward=True) for start in found]
+        found = [one for one in module.removable() if one.results and one.operands]
+        return [partial(module.without, {one.start}, forward=number) for one in found for number in _choices(one)]
+
+    return engine.each(text, fails, changes)
+
+
+_CHOICES = 16
+
+
+def _choices(one: OperationText) -> range:
+    """How many operands can stand for a result of it."""
+    return range(min(_CHOICES, max(1, *(len(one.alike(kind)) for kind in one.types))))
+
+
+def _endings(text: str, fails: Test[str]) -> Iterator[str]:
+    """With what an operation gives returned in place of all that comes after it, the first one first."""
+
+    def changes(text: str) -> list[engine.Change[str]]:
+        module = ModuleText.of(text)
+        return [
+            partial(module.ending, function, one)
+            for function in module.functions
+            if module.blocks(function) == 1
+            for one in function.children[:-2]
+            if one.results
+        ]
 
     return engine.each(text, fails, changes)
 
@@ -104,4 +128,5 @@ WAYS = {
     "operations, arguments kept": partial(_operations, arguments=True),
     "regions in place of their operations": _wrappers,
     "operands in place of results": _forwards,
+    "results returned early": _endings,
 }

@@ -41,7 +41,7 @@ class OperationText:
     """As they are referred to: `%3`, or `%3#0` and `%3#1`."""
     children: list[OperationText] = field(default_factory=list["OperationText"])
     last: bool = False
-    """Whether it ends its block."""
+    """Whether it ends its block, as what has no results and no regions may."""
 
     @property
     def is_function(self) -> bool:
@@ -62,6 +62,10 @@ class OperationText:
     def operands(self) -> list[tuple[str, str]]:
         """Names and types."""
         return _operands(self.opening, self.closing)
+
+    def alike(self, kind: str) -> list[str]:
+        """The operands of a type, each once."""
+        return [*dict.fromkeys(name for name, of in self.operands if of == kind)]
 
 
 class ModuleText:
@@ -103,7 +107,8 @@ class ModuleText:
     @staticmethod
     def _end_block(parent: OperationText) -> None:
         if parent.children:
-            parent.children[-1].last = not parent.is_module
+            end = parent.children[-1]
+            end.last = not (parent.is_module or end.results or end.stop - end.start > 1)
 
     # What can be taken out
 
@@ -139,15 +144,15 @@ class ModuleText:
         *,
         returns: Mapping[int, Collection[int]] | None = None,
         unwrapped: Collection[int] = (),
-        forward: bool = False,
+        forward: int | None = None,
         arguments: bool = False,
     ) -> str:
         """The text without the operations that begin on these lines.
 
         `returns` says for the line of a function which of its results it still has. Of the operations in `unwrapped`
-        only the regions stay, without what ends them. With `forward` a result becomes an operand of the same type
-        where there is one, and an argument of the function elsewhere. Arguments that nothing uses go, but with
-        `arguments` those stay that were there.
+        only the regions stay, without what ends them. With `forward` a result becomes the operand of that number among
+        those of its type where there is one, and an argument of the function elsewhere. Arguments that nothing uses go,
+        but with `arguments` those stay that were there.
         """
         gone = [one for one in self.operations if one.start in taken or one.start in unwrapped]
         hidden = {
@@ -159,13 +164,28 @@ class ModuleText:
             named |= dict(zip(one.results, one.types, strict=False))
             if one.start in unwrapped:
                 named |= dict(argument for number in self._labels(one) for argument in _arguments(self.lines[number]))
-        passed = _forwarded(gone) if forward else {}
+        passed = {} if forward is None else _forwarded(gone, forward)
         for number in self._outside() & lines.keys() if passed else ():
             lines[number] = _VALUE.sub(lambda found: passed.get(found[0], found[0]), lines[number])
         for function in self.functions:
             if function.start not in hidden and function.children:
                 self._mend(function, named, passed, lines, (returns or {}).get(function.start), whole=arguments)
         return "\n".join(lines.values()) + "\n"
+
+    def ending(self, function: OperationText, last: OperationText) -> str:
+        """The text with a function of one block that returns what an operation gives, without what comes after it."""
+        lines, first = list(self.lines), function.start + 1
+        arguments = _arguments(lines[first]) if lines[first].strip().startswith("^") else []
+        lines[function.start] = _with_type(lines[function.start], [kind for _, kind in arguments], last.types)
+        for number in _returning(function):
+            given = f"({', '.join(last.results)}) : ({', '.join(last.types)}) -> ()"
+            lines[number] = f'    "{_FUNCTIONS[function.name]}"{given}'
+        later = {one.start for one in function.children if one.start > last.start and not one.last}
+        return ModuleText("\n".join(lines)).without(later)
+
+    def blocks(self, one: OperationText) -> int:
+        """How many blocks its regions have that begin with a label, at least one."""
+        return max(1, len(self._labels(one)))
 
     def _outside(self) -> set[int]:
         """The lines that are in no function."""
@@ -205,21 +225,22 @@ class ModuleText:
             lines[number] = _VALUE.sub(lambda found: taken.get(found[0], found[0]), lines[number])
         header = f"  ^bb0({', '.join(f'{name}: {kind}' for name, kind in given)}):" if given else "  ^bb0:"
         lines[first] = header if label else "\n".join([header, *([lines[first]] if first in lines else [])])
-        lines[function.start] = _with_type(self.lines[function.start], [kind for _, kind in given], kept)
+        results = results_of_function(type_of_function(self.lines[function.start]))
+        results = [kind for i, kind in enumerate(results) if kept is None or i in kept]
+        lines[function.start] = _with_type(self.lines[function.start], [kind for _, kind in given], results)
 
     def _is_called(self, function: OperationText) -> bool:
         name = re.search(r'sym_name = "([^"]*)"', self.lines[function.start])
         return name is not None and any(f"@{name[1]}" in line for line in self.lines)
 
 
-def _forwarded(gone: Sequence[OperationText]) -> dict[str, str]:
-    """For results of operations that go, an operand of the same type that stays."""
+def _forwarded(gone: Sequence[OperationText], number: int) -> dict[str, str]:
+    """For results of operations that go, the operand of a number among those of the same type, or the last of these."""
     passed: dict[str, str] = {}
     for one in gone:
         for result, kind in zip(one.results, one.types, strict=False):
-            operand = next((name for name, of in one.operands if of == kind), None)
-            if operand:
-                passed[result] = operand
+            if operands := one.alike(kind):
+                passed[result] = operands[min(number, len(operands) - 1)]
     return passed
 
 
@@ -339,11 +360,9 @@ def _function_type(kind: str, arguments: list[str], results: list[str]) -> str:
     return f"({', '.join(arguments)}) -> " + (results[0] if len(results) == 1 else f"({', '.join(results)})")
 
 
-def _with_type(line: str, arguments: list[str], kept: Collection[int] | None) -> str:
+def _with_type(line: str, arguments: list[str], results: list[str]) -> str:
     """The first line of a function with another type, and without attributes of its arguments and results."""
     before = type_of_function(line)
-    results = results_of_function(before)
-    results = results if kept is None else [kind for i, kind in enumerate(results) if i in kept]
     made = _function_type(before, arguments, results)
     line = line.replace(_TYPE + before, _TYPE + made, 1)
     for name in ("arg_attrs", "res_attrs"):

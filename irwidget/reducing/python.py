@@ -141,6 +141,36 @@ def _taken(source: str, fails: Test[str]) -> Iterator[str]:
     return engine.chunks(source, fails, lambda one: len(_statements(_tree(one))), _without)
 
 
+def _unused(source: str, fails: Test[str]) -> Iterator[str]:
+    """Without functions, classes and imports that nothing uses, and values that are none of anything's, at once."""
+
+    def edit(tree: ast.Module, names: frozenset[str]) -> bool:
+        idle = [(body, one) for body, one in _statements(tree) if _is_idle(one, names, outside=body is tree.body)]
+        for body, one in idle:
+            body.remove(one)
+        _fill(tree)
+        return bool(idle)
+
+    def changes(source: str) -> list[Change[str]]:
+        return [partial(_edited, source, partial(edit, names=used(source)))]
+
+    fails.way = "what nothing uses"
+    return engine.each(source, fails, changes)
+
+
+def _is_idle(one: ast.stmt, names: frozenset[str], *, outside: bool) -> bool:
+    """Whether nothing uses what a statement gives; `outside`: it is in no definition, so `names` would have it."""
+    match one:
+        case ast.Expr(ast.Constant()):
+            return True
+        case ast.FunctionDef(name) | ast.ClassDef(name):
+            return outside and name not in names
+        case ast.Import(aliases) | ast.ImportFrom(_, aliases):
+            return outside and all((alias.asname or alias.name.split(".")[0]) not in names for alias in aliases)
+        case _:
+            return False
+
+
 def _unwrapped(source: str, fails: Test[str]) -> Iterator[str]:
     """With the body of a loop, a branch or a context in place of it; with a value in place of its assignment."""
 
@@ -308,11 +338,23 @@ def _fewer(source: str, fails: Test[str]) -> Iterator[str]:
     return engine.each(source, fails, changes)
 
 
+def _and_unused(way: engine.Shrink[str]) -> engine.Shrink[str]:
+    """A way, and what nothing uses after it."""
+
+    def both(source: str, fails: Test[str]) -> Iterator[str]:
+        for found in way(source, fails):
+            yield (source := found)
+        yield from _unused(source, fails)
+
+    return both
+
+
 WAYS: dict[str, engine.Shrink[str]] = {
-    "statements": _taken,
-    "bodies in place of their statements": _unwrapped,
-    "parts of expressions": _simpler,
+    "what nothing uses": _unused,
+    "statements": _and_unused(_taken),
+    "bodies in place of their statements": _and_unused(_unwrapped),
+    "parts of expressions": _and_unused(_simpler),
     "arguments": _fewer,
-    "parameters": _parameters,
+    "parameters": _and_unused(_parameters),
     "constants": _constants,
 }

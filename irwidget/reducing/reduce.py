@@ -112,7 +112,7 @@ class _Asked:
     def task(self, text: str, steps: tuple[Step, ...]) -> IRTask:
         """What tries a text."""
         run, wanted = self.options, "text" if self.predicate else ""
-        return IRTask(text, steps, run.target, run.verify, self.each, run.memory, wanted)
+        return IRTask(text, steps, run.target, run.verify, self.each, run.memory, wanted, run.elide)
 
     def of_failure(self, *, alone: bool) -> _Start:
         """All steps on the input; where that does not fail so, or `alone`, the failed pass on the dump before it."""
@@ -155,9 +155,16 @@ class _Asked:
         raise problem
 
     def _forms(self, text: str) -> list[tuple[Language, str]]:
-        """The text as what it is, and as mere lines."""
-        found = languages.read(text, self.options)
-        return [found] if found[0] is languages.TEXT else [found, (languages.TEXT, text)]
+        """The text as what it is, without large constants, which take most of the time, and with them; and as lines."""
+        found = [languages.read(text, replace(self.options, elide=True))]
+        if found[0][0] is languages.MLIR and _leaves_out(found[0][1], text):
+            found.append(languages.read(text, replace(self.options, elide=False)))
+        return found if found[0][0] is languages.TEXT else [*found, (languages.TEXT, text)]
+
+
+def _leaves_out(form: str, text: str) -> bool:
+    """Whether a form of a text lacks values of constants that the text has."""
+    return "dense_resource<" in form and ("dense_resource<" not in text or "dialect_resources" in text)
 
 
 def _search(

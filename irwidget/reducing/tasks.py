@@ -24,6 +24,8 @@ class IRTask:
     """Bytes that it may take."""
     wanted: str = ""
     """`text` for the last dump."""
+    elide: bool = True
+    """Whether large constants are left out on the way to LLVM IR."""
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ class Tool:
     package: str = ""
     """The Python package that it is part of."""
     in_pipelines: bool = True
-    """Whether a custom pipeline can name it."""
+    """Whether a custom pipeline is offered it; it may name others as well, as scripts of an experiment do."""
     flags_are_passes: bool = False
     """Whether each of its flags is a pass, so that neighbours can be written as one call."""
     passes: Callable[[], Iterable[Any]] | str = ""

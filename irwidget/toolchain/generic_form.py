@@ -19,7 +19,7 @@ _UNVERIFIED = (
 
 
 def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
-    """Print the module; large constants are left out, as in every dump. A text that MLIR reads but its verifier
+    """Print the module; large constants are left out where they are in dumps. A text that MLIR reads but its verifier
     refuses is printed by a program, which may be told to let it pass.
     """
     try:
@@ -34,8 +34,8 @@ def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
     def apply(_: State) -> State:
         text: str = before.module.operation.get_asm(
             print_generic_op_form=True,
-            large_elements_limit=mlir.LARGE_ELEMENTS,
-            large_resource_limit=mlir.LARGE_RESOURCE,
+            large_elements_limit=mlir.LARGE_ELEMENTS if run.request.elide else None,
+            large_resource_limit=mlir.LARGE_RESOURCE if run.request.elide else None,
             assume_verified=True,
         )
         return TextState("mlir", text)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from irwidget.errors import near
@@ -33,6 +34,10 @@ class Rejected(Exception):
         super().__init__(message)
         self.diagnostic = diagnostic
         self.parsed = parsed
+
+    def __reduce__(self) -> tuple[Callable[..., Rejected], tuple[str, Diagnostic]]:
+        """Pickled: SPIR-V is made in a copy of the process."""
+        return partial(Rejected, parsed=self.parsed), (str(self), self.diagnostic)
 
 
 @dataclass(frozen=True, slots=True)

@@ -500,6 +500,11 @@ def test_a_failed_run_shows_what_came_before_and_why(shown, trace):
     assert page.view.get_by_role("alert").inner_text().split("\n") == told
     assert page.view.locator(".irw-failed .irw-name").inner_text() == "convert-math-to-llvm"
     assert page.titles()[-1].startswith("8 ")
+    page.choose(8)
+    page.press("r")
+    page.view.locator(".irw-side[data-rail]").wait_for()
+    index, said = (page.view.locator(at) for at in (".irw-failed .irw-index", "[role=alert] b"))
+    assert index.evaluate("one => getComputedStyle(one).color") == said.evaluate("one => getComputedStyle(one).color")
 
 
 def test_a_message_that_a_diagnostic_has_with_its_place_is_said_once(shown, trace):

@@ -64,6 +64,9 @@ def test_costs_are_sorted_and_lead_to_their_pass(view):
     dialog.get_by_role("button", name="ops", exact=True).click()
     counts = [int(text) for text in dialog.locator("tbody td:nth-child(4)").all_inner_texts()]
     assert counts == sorted(counts, reverse=True)
+    names = dialog.locator(".irw-cost-bar span")
+    assert names.evaluate_all("all => all.every(one => (one.parentNode.clientWidth > 40) === !!one.offsetWidth)")
+    assert any(name.is_visible() for name in names.all())
     dialog.locator("tbody button", has_text="one-shot-bufferize").click()
     view.locator("[data-stage='5'][aria-selected='true']").wait_for()
 

@@ -40,6 +40,8 @@ def test_a_failure_becomes_small_and_ends_in_the_text_to_paste(view):
     assert "Smallest: 3 of 63 operations" in place.get_by_role("status").inner_text()
     place.get_by_role("button", name="Copy").click()
     assert view.locator(".irw-failure").count() == 1
+    how = "one => getComputedStyle(one).wordBreak"  # JupyterLab breaks words in the middle
+    assert set(view.locator("pre").evaluate_all(f"all => all.map({how})")) == {"normal"}
 
 
 def test_it_can_be_stopped(view):

@@ -384,6 +384,11 @@ def test_a_step_that_cannot_be_begun_in_its_middle_is_named():
     middle = next(i for i, dump in enumerate(low.dumps) if dump.name == "convert-triton-gpu-to-llvm")
     with pytest.raises(UsageError, match=rf"Dump {middle} is in the middle of llir.* Edit dump \d+ \(canonicalize\)"):
         low.edit(middle)
+    end = max(i for i, dump in enumerate(low.dumps) if str(low.trace.steps[dump.step]) == "ttgir")
+    for later in ("translate-to-llvm-ir", "optimize-module", "translate-to-asm"):
+        said = rf"Nothing goes on from dump \d+ \({later}\): stages of Triton begin .* Edit dump {end} \(canonicalize\)"
+        with pytest.raises(UsageError, match=said):
+            low.edit(next(i for i, dump in enumerate(low.dumps) if dump.name == later))
     once, again = (low.edit(0).run() for _ in range(2))
     assert [dump.text for dump in once.dumps] == [dump.text for dump in again.dumps]
     assert '.file\t1 "irwidget-input.mlir"' in once.text, "and no folder of ours, another one in each run"
@@ -409,10 +414,19 @@ def test_what_is_saved_runs_by_itself(linalg, tmp_path):
     assert (experiment.switches, elided.switches) == (["--no-elide"], [])
     text = experiment.save(tmp_path)
     assert text.read_text() == linalg.dumps[10].text
+    assert runs_alone(tmp_path) == experiment.run().text
+    low = irwidget.lower(nn.Sigmoid(), torch.ones(3), to="nvptx", arch="sm_80")
+    experiment = low.edit(next(i for i, dump in enumerate(low.dumps) if dump.language == "llvm"))
+    assert "rename-libm" in experiment.pipeline
+    experiment.save(tmp_path)
+    assert runs_alone(tmp_path) == experiment.run().text
+
+
+def runs_alone(folder):
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    alone = (tmp_path / "run.sh").read_text().rstrip() + " -o end.mlir\n"
-    subprocess.run(["sh", "-c", alone, tmp_path / "run.sh"], check=True, env={**os.environ, "PATH": path})
-    assert (tmp_path / "end.mlir").read_text() == experiment.run().text
+    alone = (folder / "run.sh").read_text().rstrip() + " -o end\n"
+    subprocess.run(["sh", "-c", alone, folder / "run.sh"], check=True, env={**os.environ, "PATH": path})
+    return (folder / "end").read_text()
 
 
 def test_from_the_last_dump_before_a_failure_what_would_have_run_goes_on():

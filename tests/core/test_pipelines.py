@@ -32,6 +32,12 @@ def test_a_pipeline_is_its_tools_in_the_users_order(text, expected):
     assert [(step.tool, step.arguments) for step in pipelines.parse(text)] == expected
 
 
+@pytest.mark.parametrize("target", [name for name, one in irwidget.targets().items() if one.steps])
+def test_a_route_can_be_written_down_as_a_pipeline(target):
+    steps = irwidget.targets()[target].steps
+    assert [step.tool for step in pipelines.parse(pipelines.text(steps))] == [step.tool for step in steps]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -192,6 +192,9 @@ def test_lines_that_belong_together_go_together():
     (*_, best) = lines.smaller(text, Plain(lambda tried: "two" in tried and tried.count("{") == tried.count("}")))
     assert "@g" not in best
     assert lines.count(best) == 1
+    table = "%a = one dense<[\n  [1, 2],\n  [3, 4]\n]>\n%b = two [\n"
+    (*_, best) = lines.smaller(table, Plain(lambda tried: tried.count("[") - 1 == tried.count("]")))
+    assert best.strip() == "%b = two ["
 
 
 def test_a_message_has_its_class_and_nothing_of_one_program():

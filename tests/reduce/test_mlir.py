@@ -1,6 +1,7 @@
 """The smallest MLIR that still fails: what is left is well-formed, fails in the same way, and is small."""
 
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -327,6 +328,39 @@ def test_operations_outside_of_functions_and_in_kernels_go_too(where):
 
     last = ModuleText([*mlir.smaller(generic(text), Plain(holds))][-1])
     assert [one.name for one in last.operations[1:]] == left
+
+
+USED = {
+    "at the end of a region without an end": (
+        "irdl.dialect @d {\n irdl.operation @a {\n%0 = irdl.is i32\nirdl.results(out: %0)\n}\n"
+        "irdl.operation @b {\n%0 = irdl.is i64\nirdl.results(out: %0)\n}\n}",
+        'sym_name = "a"',
+        ["irdl.dialect", "irdl.operation", "irdl.is", "irdl.results"],
+    ),
+    "to return it": (
+        "func.func @f(%a: f32) -> i32 {\n%e = math.erf %a : f32\n%b = arith.fptosi %e : f32 to i32\nreturn %b : i32\n}",
+        "math.erf",
+        ["func.func", "math.erf", "func.return"],
+    ),
+    "as the second operand": (
+        "func.func @f(%a: f32, %m: memref<f32>) {\n%e = math.erf %a : f32\n%b = arith.addf %a, %e : f32\n"
+        "memref.store %b, %m[] : memref<f32>\nreturn\n}",
+        '(%[0-9]+) = "math.erf".*"memref.store"\\(\\1,',
+        ["func.func", "math.erf", "memref.store", "func.return"],
+    ),
+}
+
+
+@pytest.mark.parametrize("how", USED)
+def test_what_is_needed_because_it_is_used_is_used_otherwise(how):
+    text, left, names = USED[how]
+
+    def holds(tried):
+        ran = Source(tried, "mlir").run((Step("mlir-opt", "--canonicalize"), generic_form.STEP))
+        return ran.failure is None and re.search(left, ran.dumps[-1].text, re.DOTALL) is not None
+
+    last = ModuleText([*mlir.smaller(generic(text), Plain(holds))][-1])
+    assert [one.name for one in last.operations[1:]] == names
 
 
 def test_a_name_that_is_not_known_stays_the_one_that_is_not():

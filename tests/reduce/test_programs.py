@@ -117,6 +117,21 @@ def test_statements_parameters_and_expressions_go():
     assert python.count(best) == 1
 
 
+def test_what_nothing_uses_goes_at_once():
+    tried = []
+
+    def holds(text):
+        tried.append(text)
+        return "one(" in text and "def one" in text
+
+    idle = "".join(
+        f"class K{i}:\n    'Says.'\n    x = {i}\n    def f(self):\n        return self.x\n" for i in range(9)
+    )
+    source = python.normal(f"import os\n{idle}def one(x):\n    'Says.'\n    return x\none(1)\n")
+    first, *_ = python.smaller(source, Plain(holds))
+    assert (tried[0], first) == (first, "def one(x):\n    return x\none(1)\n")
+
+
 @pytest.mark.parametrize(
     ("source", "names"),
     [

@@ -38,6 +38,12 @@ CSE = (Step("mlir-opt", "--cse"),)
             "opt -O2",
             ["```llvm\n", "opt -O2 input.ll"],
         ),
+        (
+            "copied.ll",
+            "define i32 @f(i32 %n) {\n  %a = add i32 %n, X\n  ret i32 %a\n}\n",
+            "llc -mtriple=spirv64",
+            ["parse: the IR does not parse: expected value token\n", "llc -mtriple=spirv64 input.ll"],
+        ),
     ],
 )
 @pytest.mark.parametrize("more", [[], ["--to", "raw_ir"]])
@@ -46,6 +52,18 @@ def test_what_does_not_parse(tmp_path, capsys, name, text, pipeline, said, more)
     assert cli.main(["reduce", str(tmp_path / name), *more, "--pipeline", pipeline]) == 0
     report = capsys.readouterr().out
     assert [one for one in said if one not in report] == []
+
+
+def test_constants_of_a_file_are_kept_where_what_is_wrong_is_about_them(tmp_path, capsys):
+    numbers = ", ".join(map(str, range(12)))
+    (tmp_path / "in.mlir").write_text(
+        "func.func @f(%a: i32) -> (i32, tensor<12xi32>) {\n  %0 = arith.addi %a, %a : i32\n"
+        f"  %1 = arith.constant dense<[{numbers}]> : tensor<12xi32>\n  return %0, %1 : i32, tensor<12xi32>\n}}\n"
+    )
+    assert cli.main(["reduce", str(tmp_path / "in.mlir"), "--pipeline", "mlir-opt --cse", "--contains", "10, 11]"]) == 0
+    report = capsys.readouterr().out
+    assert "Reduced from 4 operations to " in report
+    assert f"dense<[{numbers}]>" in report
 
 
 def test_ways_that_took_nothing_are_not_said_to_have_helped():

@@ -149,7 +149,7 @@ function strip(trace: Trace, all: number, go: (stage: number) => void): HTMLElem
         ...OWN_KEYS,
         click: () => go(i),
       },
-      label,
+      h("span", {}, label),
     );
     part.style.width = `${(100 * seconds) / all}%`;
     bar.append(part);
