@@ -1,0 +1,156 @@
+"""What a log does not tell is left out or said: passes that are filtered, functions of one name or printed at once."""
+
+from __future__ import annotations
+
+import pytest
+
+import irwidget
+from tests.readers.test_printed import said
+
+EVEN = """\
+define i32 @even(i32 %n) noinline {{
+  %a = add i32 %n, 0
+  %r = call i32 @odd(i32 {0})
+  ret i32 %r
+}}
+"""
+ODD = EVEN.replace("@even", "@swap").replace("@odd", "@even").replace("@swap", "@odd")
+OTHER = "define i32 @other(i32 %n) {{\n  %b = mul i32 %n, 1\n  ret i32 {}\n}}\n"
+MODULE = "; ModuleID = 'm'\n\n{}\n{}\n{}"
+START = MODULE.format(EVEN.format("%a"), ODD.format("%a"), OTHER.format("%b"))
+
+
+def told(low: irwidget.Lowering) -> list[tuple[str, str, str]]:
+    return [(dump.name, str(dump.scope), dump.text) for dump in low.dumps]
+
+
+def test_functions_that_llvm_prints_at_once_go_back_into_their_module():
+    """A pass on the call graph ran on both: neither is shown as it was, nor are they compared with the module."""
+    new = EVEN.format("%n"), ODD.format("%n")
+    log = (
+        f"; *** IR Dump After A on [module] ***\n{START}"
+        f"; *** IR Dump After InlinerPass on (odd, even) ***\n{new[1]}{new[0]}"
+        f"; *** IR Dump After B on other ***\n{OTHER.format('%n')}"
+        f"; *** IR Dump After C on even ***\n{EVEN.format('7')}"
+    )
+    (low,) = irwidget.open(log)
+    assert told(low) == [
+        ("A", "module", START),
+        ("InlinerPass", "even, odd", MODULE.format(*new, OTHER.format("%b"))),
+        ("B", "other", MODULE.format(*new, OTHER.format("%n"))),
+        ("C", "even", MODULE.format(EVEN.format("7"), new[1], OTHER.format("%n"))),
+    ]
+
+
+@pytest.mark.parametrize("functions", ["even", "even, odd"])
+def test_a_module_of_which_llvm_prints_some_functions_has_the_others_too(functions):
+    """-print-changed -filter-print-funcs prints all of the module at first, and then of each only those."""
+    shown = EVEN.format("%n") + (ODD.format("%n") if "odd" in functions else "")
+    log = f"*** IR Dump At Start ***\n{START}*** IR Dump After A on [module] ***\n{shown}"
+    log += "*** IR Dump After B on [module] omitted because no change ***\n"
+    (low,) = irwidget.open(log)
+    odd = ODD.format("%n" if "odd" in functions else "%a")
+    module = MODULE.format(EVEN.format("%n"), odd, OTHER.format("%b"))
+    assert told(low) == [("input", "module", START), ("A", functions, module), ("B", "module", module)]
+    assert [dump.changed for dump in low.dumps[1:]] == [True, False]
+
+
+def test_of_a_pass_that_was_filtered_out_nothing_is_known():
+    """What LLVM says did not change is not what was printed last, if a pass ran between that it does not print."""
+    log = (
+        f"*** IR Dump At Start ***\n{START}"
+        "*** IR Dump After A on even filtered out ***\n"
+        "*** IR Dump After B on even omitted because no change ***\n"
+        "*** IR Dump After B on other omitted because no change ***\n"
+        f"*** IR Dump After C on even ***\n{EVEN.format('%n')}"
+        "*** IR Dump After D on even omitted because no change ***\n"
+    )
+    (low,) = irwidget.open(log)
+    module = MODULE.format(EVEN.format("%n"), ODD.format("%a"), OTHER.format("%b"))
+    assert told(low) == [
+        ("input", "module", START),
+        ("B", "other", START),
+        ("C", "even", module),
+        ("D", "even", module),
+    ]
+    filtered, left_out = (one.message for one in low.diagnostics)
+    assert filtered.startswith("1 times a pass was filtered out")
+    assert left_out.startswith("1 passes that changed nothing are left out")
+    assert "(B)" in left_out
+
+
+FUNCTION = "define void @f(i32 %n) {{\n  br label %1\n\n1:{0:>49} preds = %1, %0\n{1}  br label %1\n}}\n"
+
+
+def loop(text: str) -> str:
+    return f"; Preheader:\n  br label %1\n\n; Loop:\n{text.partition(chr(10) * 2)[2].removesuffix('}' + chr(10))}"
+
+
+def test_what_passes_on_loops_did_is_theirs_where_texts_before_passes_are_printed():
+    texts = [FUNCTION.format(";", f"  %a = add i32 %n, {i}\n") for i in range(4)]
+    banner = "*** IR Dump Before {} ***\n"
+    log = (
+        banner.format("Simplify (loop-simplify)") + texts[0] + banner.format("Freeze (freeze)") + loop(texts[1])
+        + banner.format("Reduce (loop-reduce)") + loop(texts[2]) + banner.format("Merge (merge)") + texts[3]
+    )  # fmt: skip
+    (low,) = irwidget.open(log)
+    assert [(dump.name, str(dump.scope)) for dump in low.dumps] == [
+        ("input", "f"),
+        ("loop-simplify", "%1 in function f"),
+        ("freeze", "%1 in function f"),
+        ("loop-simplify + loop-reduce", "f"),
+    ]
+    strange = log.replace(loop(texts[1]), loop(texts[1]).replace("1:", "9:").replace("%1", "%9"))
+    (low,) = irwidget.open(strange)  # a block that the function has not: whose loop it is, the log does not say
+    assert [(dump.name, str(dump.scope)) for dump in low.dumps][1] == ("before freeze", "%9")
+
+
+GPU = """
+module attributes {gpu.container_module} {
+  gpu.module @a {
+    gpu.func @k(%x: memref<8xi32>) kernel {
+      gpu.return
+    }
+  }
+  gpu.module @b {
+    gpu.func @k(%x: memref<8xf32>) kernel {
+      gpu.return
+    }
+  }
+  func.func @k() {
+    return
+  }
+}
+"""
+NESTED = "builtin.module(gpu.module(canonicalize,gpu.func(cse,canonicalize)),func.func(cse))"
+NAMES = ["a", "gpu.func @k in @a", "gpu.func @k in @a", "b", "gpu.func @k in @b", "gpu.func @k in @b", "func.func @k"]
+
+
+@pytest.mark.external
+def test_functions_of_one_name_are_not_compared_with_each_other():
+    (low,) = irwidget.open(
+        said("mlir-opt", GPU, f"--pass-pipeline={NESTED}", "--mlir-print-ir-after-all", "--mlir-disable-threading")
+    )
+    assert [str(dump.scope) for dump in low.dumps] == NAMES
+    assert [dump.changed for dump in low.dumps] == [True, True, False, True, True, False, True]
+
+
+@pytest.mark.external
+def test_in_a_tree_folder_texts_before_passes_are_that_and_functions_have_their_folders(tmp_path):
+    said("mlir-opt", GPU, f"--pass-pipeline={NESTED}", "--mlir-print-ir-after-all", "--mlir-print-ir-before-all",
+         "--mlir-disable-threading", f"--mlir-print-ir-tree-dir={tmp_path}")  # fmt: skip
+    (low,) = irwidget.open(tmp_path)
+    shown = sorted((str(dump.scope), dump.name, dump.changed) for dump in low.dumps if dump.step >= 0)
+    assert shown == sorted(
+        (scope, name, False)
+        for scope, name in (
+            ("a", "canonicalize"),
+            ("b", "canonicalize"),
+            ("k", "cse"),
+            ("gpu_module_a/gpu_func_k", "cse"),
+            ("gpu_module_a/gpu_func_k", "canonicalize"),
+            ("gpu_module_b/gpu_func_k", "cse"),
+            ("gpu_module_b/gpu_func_k", "canonicalize"),
+        )
+    )
+    assert len([dump for dump in low.dumps if dump.step < 0]) == 5  # each before its first pass
