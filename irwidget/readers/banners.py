@@ -17,7 +17,7 @@ from irwidget.readers.log import Log, trimmed
 from irwidget.trace import WHOLE, shared_scope
 
 NEEDLE = b" IR "
-_MARKS = (b"; *** IR", b"# *** IR")
+_MARKS = (b"; *** IR", b"# *** IR", llvm.SELECTION[0])
 """What LLVM's banners begin with, where another has printed on the line already."""
 _LONGEST = 1 << 16
 """Bytes of a line that may be a banner."""
@@ -26,6 +26,7 @@ _LARGEST = 1 << 26
 
 _GLUED = re.compile(rb"(?:; )?\*\*\* IR Dump [^\n]*? \*\*\*(?=(?:define|declare|; Function Attrs:|Printing <null>) )")
 """A banner without a line break, as LLVM prints it for passes on the call graph."""
+_ANY = re.compile(b"|".join(map(re.escape, (NEEDLE, *llvm.SELECTION))))
 _LOOP_MARK = re.compile(rb" \(loop: [^\n]*\)\n")
 """What -print-loop-func-scope prints between a banner and the function."""
 
@@ -62,8 +63,10 @@ def found(log: Log, start: int = 0, stop: int | None = None) -> Iterator[Found]:
     """Whether the window begins with a line; whether LLVM's banners are known to begin their lines in this log."""
     for offset, data in log.windows(start, stop):
         at = 0
-        while (hit := data.find(NEEDLE, at)) >= 0:
-            if data[hit - 3 : hit] != b"***" and data[hit + 4 : hit + 8] not in (b"Dump", b"Befo"):
+        selection = any(words in data for words in llvm.SELECTION)
+        while (hit := _hit(data, at, selection=selection)) >= 0:
+            usual = data.startswith(NEEDLE, hit)
+            if usual and data[hit - 3 : hit] != b"***" and data[hit + 4 : hit + 8] not in (b"Dump", b"Befo"):
                 at = hit + len(NEEDLE)
                 continue
             begin = data.rfind(b"\n", at, hit) + 1 or at
@@ -83,6 +86,14 @@ def found(log: Log, start: int = 0, stop: int | None = None) -> Iterator[Found]:
         fresh = data.endswith(b"\n")
 
 
+def _hit(data: bytes, at: int, *, selection: bool) -> int:
+    """Where the next banner may be; `selection` says whether those of instruction selection are here, too."""
+    if not selection:
+        return data.find(NEEDLE, at)
+    found = _ANY.search(data, at)
+    return found.start() if found else -1
+
+
 def _below(data: bytes, end: int) -> int:
     """Where the text of a banner that ends there begins."""
     return end + (data[end : end + 1] == b"\n")
@@ -91,7 +102,7 @@ def _below(data: bytes, end: int) -> int:
 @lru_cache(1024)
 def _banner(line: bytes) -> _Banner | None:
     line = line.rstrip(b"\r")
-    is_llvm = b"// ***" not in line and (b"*** IR " in line or b"*** Dump of " in line)
+    is_llvm = b"// ***" not in line and (b"*** IR " in line or b"*** Dump of " in line or line in llvm.SELECTION)
     return llvm.banner(line) if is_llvm else mlir.banner(line)
 
 

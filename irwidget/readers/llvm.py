@@ -14,6 +14,8 @@ _BANNER = re.compile(
     r"(?P<unit>\((?:module|(?:function|loop|scc): .+)\))?\s*"
 )
 _CRASHED = re.compile(r"(?:; )?\*\*\* Dump of (?:Module )?IR Before Last Pass (?P<name>.+) Started \*\*\*")
+SELECTION = (b"# After Instruction Selection:", b"*** Final LLVM Code input to ISel ***")
+"""What llc -print-after-isel and -print-isel-input print above each function."""
 _SAME = re.compile(r"(?P<of>.*) (?:omitted because no change|filtered out|ignored|invalidated|\(invalidated\))")
 _ON = re.compile(r"(?P<pass>\S.*?) on (?P<unit>.+)")
 _OLD_ON = re.compile(r"(?P<pass>\S.*?) (?P<unit>\((?:module|(?:function|loop|scc): .+)\))")
@@ -38,6 +40,9 @@ class LLVMBanner:
 
 def banner(line: bytes) -> LLVMBanner | None:
     """The banner on a line; None where there is none."""
+    if line in SELECTION:
+        after = line == SELECTION[0]
+        return LLVMBanner("after" if after else "before", "isel", WHOLE, False, after, True)
     text = line.decode(errors="replace")
     if crashed := _CRASHED.fullmatch(text):
         return LLVMBanner("before", crashed["name"], WHOLE, False, False, True)

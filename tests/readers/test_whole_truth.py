@@ -154,3 +154,33 @@ def test_in_a_tree_folder_texts_before_passes_are_that_and_functions_have_their_
         )
     )
     assert len([dump for dump in low.dumps if dump.step < 0]) == 5  # each before its first pass
+
+
+MACHINE = "# Machine code for function {}: IsSSA\n\nbb.0:\n  RET 0\n\n# End machine code for function {}.\n"
+
+
+def test_what_llc_prints_of_instruction_selection():
+    """-print-isel-input and -print-after-isel, also where assembly stands on the line before."""
+    log = "".join(
+        f"\n\n*** Final LLVM Code input to ISel ***\n{OTHER.format(value)}# After Instruction Selection:\n"
+        f"{MACHINE.format('other', 'other')}\n{asm}"
+        for value, asm in (("%b", "\t.text\n\t.si"), ("%n", "ze\tother, 8\n"))
+    )
+    log = log.replace(
+        "\t.si\n\n*** Final", "\t.si# After Instruction Selection:\n" + MACHINE.format("f", "f") + "*** Final"
+    )
+    (low,) = irwidget.open(log)
+    assert [(dump.name, dump.language, str(dump.scope), dump.text) for dump in low.dumps] == [
+        ("input", "llvm", "other", OTHER.format("%b")),
+        ("isel", "mir", "other", MACHINE.format("other", "other")),
+        ("isel", "mir", "f", MACHINE.format("f", "f")),
+        ("before isel", "llvm", "other", OTHER.format("%n")),
+        ("isel", "mir", "other", MACHINE.format("other", "other")),
+    ]
+    (alone,) = irwidget.open(log.partition("# After")[0])
+    assert [dump.name for dump in alone.dumps] == ["input"]
+
+
+def test_a_message_with_a_pipeline_is_no_ir():
+    with pytest.raises(irwidget.UsageError, match="no dump that a reader knows"):
+        irwidget.open("error: 'bad' does not refer to a registered pass\nfunc.func(cse,bad)\n               ^\n")
