@@ -24,8 +24,11 @@ _LONGEST = 1 << 16
 _LARGEST = 1 << 26
 """Bytes of a dump in which its end is looked for; a larger one is taken as it is, up to the next banner."""
 
-_GLUED = re.compile(rb"(?:; )?\*\*\* IR Dump [^\n]*? \*\*\*(?=(?:define|declare|; Function Attrs:|Printing <null>) )")
-"""A banner without a line break, as LLVM prints it for passes on the call graph."""
+_GLUED = re.compile(
+    rb"(?:; )?\*\*\* IR Dump [^\n]*? \*\*\*(?=(?:define|declare|; Function Attrs:|Printing <null>) )"
+    rb'|// -----// IR Dump [^\n]*? //----- // ?(?=[!#"\w])'
+)
+"""A banner without a line break, as LLVM prints it for passes on the call graph, and MLIR at times."""
 _ANY = re.compile(b"|".join(map(re.escape, (NEEDLE, *llvm.SELECTION))))
 _LOOP_MARK = re.compile(rb" \(loop: [^\n]*\)\n")
 """What -print-loop-func-scope prints between a banner and the function."""

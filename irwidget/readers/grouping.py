@@ -210,6 +210,11 @@ def _is_nested(module: Piece | None, piece: Piece) -> bool:
     return bool(piece.outer & module.inner) and not piece.outer & module.outer
 
 
+def _is_around(before: Piece, module: Piece) -> bool:
+    """Whether a module has what was printed before it as a part: all functions of that are deeper inside of it."""
+    return bool(before.outer) and before.outer <= module.inner and not before.outer & module.outer
+
+
 def _is_filtered(module: Piece | None, piece: Piece) -> bool:
     """Whether LLVM has left out functions of a module that it had printed whole (-filter-print-funcs)."""
     if module is None or not module.module or not piece.whole or piece.printed.language != "llvm":
@@ -234,6 +239,9 @@ def _begins(current: LoggedCompilation, piece: Piece) -> bool:
     again = (piece.printed.name, piece.printed.when) == (first.printed.name, first.printed.when)
     if not piece.whole:
         return current.pieces[-1] is before and _is_other(before, piece, again=again)
+    renamed = before.symbol != piece.symbol
+    if (renamed and _is_around(before, piece)) or (renamed and again and before.symbol and piece.symbol):
+        return True
     same_language = before.printed.language == piece.printed.language
     if piece.printed.when == "start" and same_language:
         return True

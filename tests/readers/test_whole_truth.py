@@ -184,3 +184,36 @@ def test_what_llc_prints_of_instruction_selection():
 def test_a_message_with_a_pipeline_is_no_ir():
     with pytest.raises(irwidget.UsageError, match="no dump that a reader knows"):
         irwidget.open("error: 'bad' does not refer to a registered pass\nfunc.func(cse,bad)\n               ^\n")
+
+
+def test_a_text_that_begins_on_the_line_of_its_banner():
+    banner = "// -----// IR Dump After {} //----- //"
+    module = "!s32 = !cir.int<s, 32>\nmodule {\n  cir.func @f() -> !s32 {\n    cir.trap\n  }\n}\n"
+    log = f"{banner.format('A (a)')} {module}\n{banner.format('B (b)')}\n{module.replace('trap', 'unreachable')}"
+    (low,) = irwidget.open(log)
+    shown = [(dump.name, dump.text) for dump in low.dumps]
+    assert shown == [("a", module), ("b", module.replace("trap", "unreachable"))]
+
+
+PARTS = """
+module @outer {
+  module @a { func.func @f() { return } }
+  module @b { func.func @f() { return } func.func @g() { return } }
+  module { func.func @h() { return } }
+}
+"""
+
+
+@pytest.mark.external
+@pytest.mark.parametrize("last", ["canonicalize", "symbol-dce"])
+def test_modules_in_a_module_are_not_compared_with_each_other_nor_with_that(last):
+    pipeline = f"builtin.module(builtin.module(canonicalize,func.func(cse)),{last})"
+    found = irwidget.open(
+        said("mlir-opt", PARTS, f"--pass-pipeline={pipeline}", "--mlir-print-ir-after-all", "--mlir-disable-threading")
+    )
+    assert [(low.name, [dump.name for dump in low.dumps]) for low in found] == [
+        ("a", ["canonicalize", "cse"]),
+        ("b", ["canonicalize", "cse", "cse"]),
+        ("h", ["canonicalize", "cse"]),
+        ("outer", [last]),
+    ]
