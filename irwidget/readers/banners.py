@@ -142,7 +142,7 @@ def _mlir(
         when = "inside"
     scope = shared_scope(anchor=banner.anchor) if whole else shared_scope(function=body.symbol or body.operation)
     end = stop if len(data) < stop - start else start + trimmed(data, body.stop)
-    cut = body.cut and (last or interrupted)
+    cut = (body.cut and (last or interrupted)) or (last and not data.strip())
     yield PrintedDump(banner.name, start + body.start, end, when, "mlir", scope, banner.options, cut=cut)
     yield from _rest(data, start, end, stop, last=last)
 
@@ -160,6 +160,7 @@ def _llvm(
     machine = banner.machine or llvm.is_machine(data)
     length, cut = llvm.end(data, machine)
     length = trimmed(data, length)
+    cut = cut or (last and llvm.is_torn(data[:length], data[length:]))
     if not machine and llvm.is_difference(data):
         yield PrintedDump(banner.name, start, start, "same", "llvm", banner.scope, AS_DIFFERENCE)
         yield Said(start, stop)

@@ -110,6 +110,7 @@ _MACHINE_END = re.compile(rb"^# End machine code for function [^\n]*\n?", re.M)
 _DIFFERENCE = re.compile(rb"(?:(?:[ \t\r][^\n]*)?\n)*+(?:\x1b\[[\d;]*m)?(?:[-+]|\*\*\* IR for function )")
 _WORDS = rb"(?:define|declare|source_filename|target|Printing <null>) "
 _IR = re.compile(rb"^(?:[;#@%!$]|  \S|" + _WORDS + rb"|" + _LABEL + rb")", re.M)
+_LINE_ENDS = re.compile(rb"(?:[})]|[#!]\d+|\.)\s*\Z")
 _SAID = re.compile(rb"Function:? +([^\s:(]+)")
 _OUTPUT = re.compile(rb"^; ModuleID = ", re.M)
 
@@ -146,6 +147,13 @@ def end(data: bytes, machine: bool) -> tuple[int, bool]:
     rest = _TOP_LINES.match(data, data.find(b"\n", last + 1) + 1) if last >= 0 else _LINES.match(data)
     stop = rest.end() if rest else len(data)
     return stop, False
+
+
+def is_torn(data: bytes, rest: bytes) -> bool:
+    """Whether a text that a log ends with is empty, or ends within a line, as far as that can be told."""
+    if rest.strip():
+        return False
+    return not data.strip() or (not data.endswith(b"\n") and _LINE_ENDS.search(data) is None)
 
 
 def shows(data: bytes) -> Scope:

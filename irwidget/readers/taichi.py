@@ -32,9 +32,12 @@ class TaichiDumps(BannerReader):
             if not isinstance(one, PrintedDump):
                 yield one
                 continue
+            cut = not _CLOSED.search(log.read(one.start, one.stop)) and not log.read(one.stop, log.size).strip()
             counts[one.group] += one.name in _BEGINS
             again = f" ({counts[one.group]})" if counts[one.group] > 1 else ""
-            yield replace(one, when="start" if one.name in _BEGINS else "after", group=one.group + again)
+            when = "start" if one.name in _BEGINS else "after"
+            stop = log.size if cut else one.stop
+            yield replace(one, when=when, group=one.group + again, cut=cut, stop=stop)
 
     def ends(self, data: bytes) -> int:
         """A kernel ends where its brace closes."""

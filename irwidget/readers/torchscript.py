@@ -19,6 +19,8 @@ from irwidget.trace import Diagnostic, Trace
 _LINE = re.compile(rb"(?P<prefix>\[(?:DUMP|DEBUG|UPDATE) +[\w.]+:\d+\] )(?P<text>[^\r\n]*)")
 _RUNS = re.compile(rb"Running (\w+ 0x[0-9a-f]+)")
 _TITLE = re.compile(r"(?P<when>After|Before) (?P<name>.+?)(?:,? (?:before \S.*|\((?:end|beginning) of \w+\)))?:?")
+_ENDS = re.compile(rb"\] +return \([^\n]*\)\s*\Z")
+_TAIL = 1 << 12
 _EXECUTOR = b"graph_executor"
 _GRAPH = b"graph("
 _GLUED = re.compile(rb"((?:After|Before) [\w, ]+?)(?=graph\([%)])")
@@ -108,7 +110,8 @@ class TorchScriptLogs(LogReader):
                 yield one
             else:
                 text = log.read(one.start, min(one.stop, one.start + _HEAD)).replace(one.prefix, b"")
-                yield replace(one, group=graphs.of(text, executors=_EXECUTOR in one.prefix))
+                cut = one.stop == log.size and not _ENDS.search(log.read(max(one.start, one.stop - _TAIL), one.stop))
+                yield replace(one, group=graphs.of(text, executors=_EXECUTOR in one.prefix), cut=cut)
 
     def read(self, given: ReaderInput) -> Sequence[Trace]:
         """With a remark, for no graph has a name."""
@@ -123,7 +126,7 @@ def _messages(log: Log, start: int) -> Iterator[PrintedDump | Said]:
         for line in data.splitlines(keepends=True):
             found = _LINE.match(line)
             own, text = (found["prefix"], found["text"]) if found else (b"", line)
-            if graph >= 0 and own == prefix and text.startswith(_GOES_ON):
+            if graph >= 0 and (_is_torn(line, prefix) or (own == prefix and text.startswith(_GOES_ON))):
                 end += len(line)
                 continue
             if graph >= 0:
@@ -142,6 +145,12 @@ def _messages(log: Log, start: int) -> Iterator[PrintedDump | Said]:
         yield _dump(title, prefix, graph, end)
     elif end > begin:
         yield Said(begin, end)
+
+
+def _is_torn(line: bytes, prefix: bytes) -> bool:
+    """Whether a line without an end is what is there of one of a graph."""
+    whole = [prefix + words for words in _GOES_ON]
+    return not line.endswith(b"\n") and any(one.startswith(line) for one in whole)
 
 
 def _dump(title: bytes, prefix: bytes, start: int, stop: int) -> PrintedDump:

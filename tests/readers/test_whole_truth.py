@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import lzma
+import re
+from pathlib import Path
+
 import pytest
 
 import irwidget
@@ -217,3 +221,37 @@ def test_modules_in_a_module_are_not_compared_with_each_other_nor_with_that(last
         ("h", ["canonicalize", "cse"]),
         ("outer", [last]),
     ]
+
+
+DATA = Path(__file__).parent / "data"
+
+
+def first(name: str, count: int) -> str:
+    """The first lines of a log."""
+    lines = lzma.decompress((DATA / f"{name}.log.xz").read_bytes()).decode().splitlines(keepends=True)
+    return "".join(lines[:count])
+
+
+@pytest.mark.parametrize(
+    ("log", "text"),
+    [
+        ("// -----// IR Dump After A (a) //----- //\nmodule {\n  func.func @f()\n  xx.yy\n}\n\n", "module"),
+        (f"; *** IR Dump After A on [module] ***\n{START}\n!11 = !{{!22, !33}}\n", "; Module"),
+        (f"# After Instruction Selection:\n{MACHINE.format('f', 'f')}", "# Machine"),
+        (first("taichi", 22), "kernel"),
+        (first("torchscript", 5), " graph"),
+    ],
+)
+def test_a_log_that_is_cut_says_so_where_that_can_be_seen(log, text):
+    """Below a banner, and within a line that is no name; between two lines it is not always seen."""
+
+    def said_of(text: str) -> list[str]:
+        return [one.message[:26] for one in irwidget.open(text)[-1].diagnostics if one.severity == "warning"]
+
+    assert said_of(log) == said_of(f"{log}\n") == []
+    lines = [*re.finditer(r"^(?:\[.*\])?  +(?=\w\w|%\w\w).*\w\w", log[log.index(text) :], re.M)]
+    assert lines
+    cuts = [log.index(text) + line.end() - 1 for line in lines]
+    assert [said_of(log[:at]) for at in cuts] == [["The log ends in the middle"]] * len(cuts)
+    if text in ("module", "; Module"):
+        assert said_of(log[: log.index(text)]) == ["The log ends in the middle"]
