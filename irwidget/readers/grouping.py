@@ -115,7 +115,8 @@ def looked_at(log: Log, printed: PrintedDump, sets: _Sets) -> Piece:
             child=child,
             names=names,
         )
-    if printed.language == "llvm" and not printed.scope.loop:
+    several = printed.scope.whole or "," in printed.scope.function or head.count(b"define ") > 1
+    if printed.language == "llvm" and not printed.scope.loop and several:
         return Piece(
             printed,
             digest.digest(),
