@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from irwidget.readers import llvm, mlir
@@ -32,6 +32,9 @@ _GLUED = re.compile(
 _ANY = re.compile(b"|".join(map(re.escape, (NEEDLE, *llvm.SELECTION))))
 _LOOP_MARK = re.compile(rb" \(loop: [^\n]*\)\n")
 """What -print-loop-func-scope prints between a banner and the function."""
+
+TORN = re.compile(rb"// -----//(?!.*//----- //)|(?:[;#] )?\*\*\* IR (?!.*\*\*\*)")
+"""What is there of a banner on a line without an end."""
 
 _Banner = mlir.MLIRBanner | llvm.LLVMBanner
 
@@ -121,6 +124,11 @@ def _region(
             yield Said(start, stop)
         return
     data = log.read(start, min(stop, start + _LARGEST))
+    end = data.rfind(b"\n") + 1
+    if last and len(data) == stop - start and TORN.match(data, end):
+        yield from _region(log, replace(found, stop=start), start, start + end, last=True)
+        yield Said(start + end, stop)
+        return
     banner = found.banner
     if isinstance(banner, llvm.LLVMBanner) and banner.has_text and mlir.begins(data):
         banner = mlir.unmarked(banner.when.title(), banner.name)

@@ -255,3 +255,17 @@ def test_a_log_that_is_cut_says_so_where_that_can_be_seen(log, text):
     assert [said_of(log[:at]) for at in cuts] == [["The log ends in the middle"]] * len(cuts)
     if text in ("module", "; Module"):
         assert said_of(log[: log.index(text)]) == ["The log ends in the middle"]
+
+
+@pytest.mark.parametrize(
+    "banner", ["// -----// IR Dump After B (b) //----- //", "; *** IR Dump After BPass on other ***"]
+)
+def test_a_log_that_is_cut_in_a_banner_says_so(banner):
+    text = "module {\n}\n\n" if banner.startswith("/") else START
+    whole = f"{banner}\n{text}"
+    assert not irwidget.open(whole * 2)[0].diagnostics
+    for at in range(11, len(banner) - 3):
+        (low,) = irwidget.open(whole + banner[:at])
+        (said,) = [one.message for one in low.diagnostics if one.severity == "warning"]
+        assert said.startswith("The log ends within the line that names a pass")
+        assert [dump.text.strip() for dump in low.dumps] == [text.strip()]
