@@ -16,8 +16,8 @@ from irwidget import display
 from irwidget.errors import IRWidgetError, UsageError
 from irwidget.garbage import uncollected
 from irwidget.readers import log as logs
-from irwidget.readers import prefixes
-from irwidget.readers.base import Reader, ReaderInput
+from irwidget.readers import packed, prefixes
+from irwidget.readers.base import Reader, ReaderInput, damaged
 from irwidget.registry import readers
 from irwidget.result import Lowering, save
 from irwidget.toolchain.language import binary
@@ -89,6 +89,8 @@ def read(given: ReaderInput, format: str | None = None) -> Opened:
 
 def _opened(reader: Reader, given: ReaderInput) -> Opened:
     found = read_by(reader, given)
+    whole = damaged(given.log, [trace for trace, _ in found])
+    found = [(trace, results) for trace, (_, results) in zip(whole, found, strict=True)]
     if not found:
         raise UsageError(f"{given.name} has no dump that the reader {reader.name!r} finds. {_known()}")
     made: list[Lowering] = []
@@ -134,6 +136,8 @@ def _at(path: Path, name: str | None, most: int) -> ReaderInput:
         try:
             if path.is_dir():
                 return ReaderInput(name or path.name or str(path), folder=path)
+            if path.is_file() and (folder := packed.unpacked(path, most)) is not None:
+                return ReaderInput(name or path.name, folder=folder)
             if path.is_file():
                 return ReaderInput(name or path.name, logs.of_file(path, most))
             if path.exists():  # a pipe, say

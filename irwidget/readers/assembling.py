@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
-from irwidget.readers import ending, repeating
+from irwidget.readers import banners, ending, repeating
 from irwidget.readers.composing import Composer
 from irwidget.readers.found import PrintedDump, Said
 from irwidget.readers.grouping import Groups, LoggedCompilation
@@ -21,6 +22,8 @@ _TORN = (
     "What stands in these texts may not be theirs, and a dump may be compared with another module's: have one print "
     "at a time (rustc -C codegen-units=1, make -j1)"
 )
+_NAMELESS = "The log ends within the line that names a pass: what that made is not in it"
+_LINE = 1 << 12
 _TAIL = 1 << 16
 """Bytes of what was printed last that are read for a crash."""
 
@@ -35,7 +38,11 @@ def assembled(log: Log, found: Iterable[PrintedDump | Said], name: str, tool: st
     for one, own in zip(compilations, torn, strict=True):
         called = _called(one, name, several=len(compilations) > 1)
         made.append(_trace(log, one, called, tool, own if one.pieces[0].printed.group else sum(torn)))
-    return [trace for trace in made if trace is not None]
+    traces = [trace for trace in made if trace is not None]
+    if traces and banners.TORN.match(log.read(max(log.size - _LINE, 0), log.size).rpartition(b"\n")[2]):
+        said = Diagnostic("warning", _NAMELESS, _place(log, log.size - 1))
+        traces[-1] = replace(traces[-1], diagnostics=(*traces[-1].diagnostics, said))
+    return traces
 
 
 def _size(stage: LoggedStage) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from irwidget.readers import llvm, mlir
@@ -17,17 +17,24 @@ from irwidget.readers.log import Log, trimmed
 from irwidget.trace import WHOLE, shared_scope
 
 NEEDLE = b" IR "
-_MARKS = (b"; *** IR", b"# *** IR")
+_MARKS = (b"; *** IR", b"# *** IR", llvm.SELECTION[0])
 """What LLVM's banners begin with, where another has printed on the line already."""
 _LONGEST = 1 << 16
 """Bytes of a line that may be a banner."""
 _LARGEST = 1 << 26
 """Bytes of a dump in which its end is looked for; a larger one is taken as it is, up to the next banner."""
 
-_GLUED = re.compile(rb"(?:; )?\*\*\* IR Dump [^\n]*? \*\*\*(?=(?:define|declare|; Function Attrs:|Printing <null>) )")
-"""A banner without a line break, as LLVM prints it for passes on the call graph."""
+_GLUED = re.compile(
+    rb"(?:; )?\*\*\* IR Dump [^\n]*? \*\*\*(?=(?:define|declare|; Function Attrs:|Printing <null>) )"
+    rb'|// -----// IR Dump [^\n]*? //----- // ?(?=[!#"\w])'
+)
+"""A banner without a line break, as LLVM prints it for passes on the call graph, and MLIR at times."""
+_ANY = re.compile(b"|".join(map(re.escape, (NEEDLE, *llvm.SELECTION))))
 _LOOP_MARK = re.compile(rb" \(loop: [^\n]*\)\n")
 """What -print-loop-func-scope prints between a banner and the function."""
+
+TORN = re.compile(rb"// -----//(?!.*//----- //)|(?:[;#] )?\*\*\* IR (?!.*\*\*\*)")
+"""What is there of a banner on a line without an end."""
 
 _Banner = mlir.MLIRBanner | llvm.LLVMBanner
 
@@ -62,8 +69,10 @@ def found(log: Log, start: int = 0, stop: int | None = None) -> Iterator[Found]:
     """Whether the window begins with a line; whether LLVM's banners are known to begin their lines in this log."""
     for offset, data in log.windows(start, stop):
         at = 0
-        while (hit := data.find(NEEDLE, at)) >= 0:
-            if data[hit - 3 : hit] != b"***" and data[hit + 4 : hit + 8] not in (b"Dump", b"Befo"):
+        selection = any(words in data for words in llvm.SELECTION)
+        while (hit := _hit(data, at, selection=selection)) >= 0:
+            usual = data.startswith(NEEDLE, hit)
+            if usual and data[hit - 3 : hit] != b"***" and data[hit + 4 : hit + 8] not in (b"Dump", b"Befo"):
                 at = hit + len(NEEDLE)
                 continue
             begin = data.rfind(b"\n", at, hit) + 1 or at
@@ -83,6 +92,14 @@ def found(log: Log, start: int = 0, stop: int | None = None) -> Iterator[Found]:
         fresh = data.endswith(b"\n")
 
 
+def _hit(data: bytes, at: int, *, selection: bool) -> int:
+    """Where the next banner may be; `selection` says whether those of instruction selection are here, too."""
+    if not selection:
+        return data.find(NEEDLE, at)
+    found = _ANY.search(data, at)
+    return found.start() if found else -1
+
+
 def _below(data: bytes, end: int) -> int:
     """Where the text of a banner that ends there begins."""
     return end + (data[end : end + 1] == b"\n")
@@ -91,7 +108,7 @@ def _below(data: bytes, end: int) -> int:
 @lru_cache(1024)
 def _banner(line: bytes) -> _Banner | None:
     line = line.rstrip(b"\r")
-    is_llvm = b"// ***" not in line and (b"*** IR " in line or b"*** Dump of " in line)
+    is_llvm = b"// ***" not in line and (b"*** IR " in line or b"*** Dump of " in line or line in llvm.SELECTION)
     return llvm.banner(line) if is_llvm else mlir.banner(line)
 
 
@@ -107,6 +124,11 @@ def _region(
             yield Said(start, stop)
         return
     data = log.read(start, min(stop, start + _LARGEST))
+    end = data.rfind(b"\n") + 1
+    if last and len(data) == stop - start and TORN.match(data, end):
+        yield from _region(log, replace(found, stop=start), start, start + end, last=True)
+        yield Said(start + end, stop)
+        return
     banner = found.banner
     if isinstance(banner, llvm.LLVMBanner) and banner.has_text and mlir.begins(data):
         banner = mlir.unmarked(banner.when.title(), banner.name)
@@ -128,7 +150,7 @@ def _mlir(
         when = "inside"
     scope = shared_scope(anchor=banner.anchor) if whole else shared_scope(function=body.symbol or body.operation)
     end = stop if len(data) < stop - start else start + trimmed(data, body.stop)
-    cut = body.cut and (last or interrupted)
+    cut = (body.cut and (last or interrupted)) or (last and not data.strip())
     yield PrintedDump(banner.name, start + body.start, end, when, "mlir", scope, banner.options, cut=cut)
     yield from _rest(data, start, end, stop, last=last)
 
@@ -146,6 +168,7 @@ def _llvm(
     machine = banner.machine or llvm.is_machine(data)
     length, cut = llvm.end(data, machine)
     length = trimmed(data, length)
+    cut = cut or (last and llvm.is_torn(data[:length], data[length:]))
     if not machine and llvm.is_difference(data):
         yield PrintedDump(banner.name, start, start, "same", "llvm", banner.scope, AS_DIFFERENCE)
         yield Said(start, stop)

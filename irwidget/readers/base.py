@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from irwidget.readers.assembling import assembled
 from irwidget.readers.found import PrintedDump, Said, When
 from irwidget.readers.log import Log, trimmed
-from irwidget.trace import Scope, Trace
+from irwidget.trace import Diagnostic, Scope, Trace
 
 _LARGEST = 1 << 26
 """Bytes of a text in which its end is looked for; a larger one goes up to the next banner."""
@@ -70,6 +70,14 @@ class LogReader(Reader):
             return []
         found = self.scan(given.log)
         return assembled(given.log, _settled(found) if given.growing else found, given.name)
+
+
+def damaged(log: Log | None, traces: Sequence[Trace]) -> Sequence[Trace]:
+    """The lowerings of a log; the last with a warning where the log is not all that was written."""
+    if log is None or not log.damage or not traces:
+        return traces
+    said = Diagnostic("warning", log.damage)
+    return [*traces[:-1], replace(traces[-1], diagnostics=(*traces[-1].diagnostics, said))]
 
 
 def _settled(found: Iterable[PrintedDump | Said]) -> Iterator[PrintedDump | Said]:

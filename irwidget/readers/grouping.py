@@ -47,6 +47,8 @@ class Piece:
     """Of MLIR, not of a module that is part of no other: a symbol in it, which tells it from others."""
     names: frozenset[str] = frozenset()
     """Of MLIR, of an operation without a symbol: all symbols that it names."""
+    members: frozenset[str] = frozenset()
+    """Of MLIR, of an operation that is no module and has functions in it: each with its operation, `gpu.func @f`."""
     nested: bool = False
     """Whether it shows a module that is part of another."""
 
@@ -109,11 +111,19 @@ def looked_at(log: Log, printed: PrintedDump, sets: _Sets) -> Piece:
             inner,
             once(defines - inner),
             once(one.operation for one in functions if printed.scope.whole),
+            members=once(() if printed.scope.whole else (f"{one.operation} @{one.symbol}" for one in functions)),
             child=child,
             names=names,
         )
-    if printed.language == "llvm" and printed.scope.whole:
-        return Piece(printed, digest.digest(), defines=once(llvm.defined(head)), module=llvm.module_id(head))
+    several = printed.scope.whole or "," in printed.scope.function or head.count(b"define ") > 1
+    if printed.language == "llvm" and not printed.scope.loop and several:
+        return Piece(
+            printed,
+            digest.digest(),
+            symbol=printed.scope.function,
+            defines=once(llvm.defined(head)),
+            module=llvm.module_id(head) if printed.scope.whole else "",
+        )
     if printed.language == "python":
         return Piece(printed, digest.digest(), defines=once(tvmscript.functions(head)))
     return Piece(printed, digest.digest(), symbol=printed.scope.function)
@@ -140,6 +150,9 @@ class Groups:
             piece = looked_at(self._log, self._placed(one), self._sets)
             if self.all and _is_nested(self.all[-1].module, piece):
                 piece = replace(piece, nested=True, child=min(piece.defines))
+            elif self.all and _is_filtered(self.all[-1].module, piece):
+                functions = shared_scope(function=", ".join(sorted(piece.defines)))
+                piece = replace(piece, printed=replace(piece.printed, scope=functions))
             group = self._group(piece)
             group.pieces.append(piece)
             if piece.whole and piece.digest:
@@ -198,6 +211,18 @@ def _is_nested(module: Piece | None, piece: Piece) -> bool:
     return bool(piece.outer & module.inner) and not piece.outer & module.outer
 
 
+def _is_around(before: Piece, module: Piece) -> bool:
+    """Whether a module has what was printed before it as a part: all functions of that are deeper inside of it."""
+    return bool(before.outer) and before.outer <= module.inner and not before.outer & module.outer
+
+
+def _is_filtered(module: Piece | None, piece: Piece) -> bool:
+    """Whether LLVM has left out functions of a module that it had printed whole (-filter-print-funcs)."""
+    if module is None or not module.module or not piece.whole or piece.printed.language != "llvm":
+        return False
+    return not piece.module and piece.defines < module.defines
+
+
 def _is_other(module: Piece, function: Piece, *, again: bool) -> bool:
     """Whether a function of MLIR is none of a module's, as that was printed right before it: the module has none any
     more that is written so, or none of this symbol, and it is the first pass that has run `again`.
@@ -215,6 +240,9 @@ def _begins(current: LoggedCompilation, piece: Piece) -> bool:
     again = (piece.printed.name, piece.printed.when) == (first.printed.name, first.printed.when)
     if not piece.whole:
         return current.pieces[-1] is before and _is_other(before, piece, again=again)
+    renamed = before.symbol != piece.symbol
+    if (renamed and _is_around(before, piece)) or (renamed and again and before.symbol and piece.symbol):
+        return True
     same_language = before.printed.language == piece.printed.language
     if piece.printed.when == "start" and same_language:
         return True

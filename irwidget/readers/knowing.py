@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from irwidget.trace import Diagnostic, Scope
@@ -17,13 +17,18 @@ class Unknown:
     """Whether only those are known that have been printed since:"""
     _printed: set[str] = field(default_factory=set[str])
 
-    def change(self) -> None:
-        """Something of the module has changed, and the log does not say what."""
+    def change(self, scope: Scope) -> None:
+        """Something of what this scope shows may have changed, and the log does not say what."""
+        if scope.function:
+            self._functions.update(scope.function.split(", "))  # several of the call graph
+            return
         self._all = True
         self._printed.clear()
 
-    def take(self, scope: Scope, *, module: bool, apart: bool) -> None:
-        """Note a text: of the whole `module`, or of this scope; `apart`, if it is not put back into what it is of."""
+    def take(self, scope: Scope, functions: Iterable[str], *, module: bool, apart: bool) -> None:
+        """Note a text: of the whole `module`, or of this scope, with these functions; `apart`, if it is not put back
+        into what it is of.
+        """
         if module:
             self._functions.clear()
             self._all = False
@@ -31,8 +36,8 @@ class Unknown:
             if apart:
                 self._functions.add(scope.function)
         elif scope.function:
-            self._functions.discard(scope.function)
-            self._printed.add(scope.function)
+            self._functions.difference_update((scope.function, *functions))
+            self._printed.update((scope.function, *functions))
 
     def has(self, scope: Scope) -> bool:
         """Whether what this scope shows by now is in no text."""
@@ -55,7 +60,7 @@ def told_of(names: Sequence[str]) -> Diagnostic:
     different = list(dict.fromkeys(names))
     return Diagnostic(
         "remark",
-        f"{len(names)} passes that changed nothing are left out: what a pass on a loop, or one that invalidated it, "
-        f"made of a function is in the log with the function's next text only ({', '.join(different[:4])}"
-        f"{', ...' if len(different) > 4 else ''})",
+        f"{len(names)} passes that changed nothing are left out: what a pass on a loop, one that invalidated it, or "
+        "one that was filtered out made of a function is in the log with its next text only ("
+        f"{', '.join(different[:4])}{', ...' if len(different) > 4 else ''})",
     )

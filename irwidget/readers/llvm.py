@@ -14,6 +14,8 @@ _BANNER = re.compile(
     r"(?P<unit>\((?:module|(?:function|loop|scc): .+)\))?\s*"
 )
 _CRASHED = re.compile(r"(?:; )?\*\*\* Dump of (?:Module )?IR Before Last Pass (?P<name>.+) Started \*\*\*")
+SELECTION = (b"# After Instruction Selection:", b"*** Final LLVM Code input to ISel ***")
+"""What llc -print-after-isel and -print-isel-input print above each function."""
 _SAME = re.compile(r"(?P<of>.*) (?:omitted because no change|filtered out|ignored|invalidated|\(invalidated\))")
 _ON = re.compile(r"(?P<pass>\S.*?) on (?P<unit>.+)")
 _OLD_ON = re.compile(r"(?P<pass>\S.*?) (?P<unit>\((?:module|(?:function|loop|scc): .+)\))")
@@ -38,6 +40,9 @@ class LLVMBanner:
 
 def banner(line: bytes) -> LLVMBanner | None:
     """The banner on a line; None where there is none."""
+    if line in SELECTION:
+        after = line == SELECTION[0]
+        return LLVMBanner("after" if after else "before", "isel", WHOLE, False, after, True)
     text = line.decode(errors="replace")
     if crashed := _CRASHED.fullmatch(text):
         return LLVMBanner("before", crashed["name"], WHOLE, False, False, True)
@@ -105,6 +110,7 @@ _MACHINE_END = re.compile(rb"^# End machine code for function [^\n]*\n?", re.M)
 _DIFFERENCE = re.compile(rb"(?:(?:[ \t\r][^\n]*)?\n)*+(?:\x1b\[[\d;]*m)?(?:[-+]|\*\*\* IR for function )")
 _WORDS = rb"(?:define|declare|source_filename|target|Printing <null>) "
 _IR = re.compile(rb"^(?:[;#@%!$]|  \S|" + _WORDS + rb"|" + _LABEL + rb")", re.M)
+_LINE_ENDS = re.compile(rb"(?:[})]|[#!]\d+|\.)\s*\Z")
 _SAID = re.compile(rb"Function:? +([^\s:(]+)")
 _OUTPUT = re.compile(rb"^; ModuleID = ", re.M)
 
@@ -141,6 +147,13 @@ def end(data: bytes, machine: bool) -> tuple[int, bool]:
     rest = _TOP_LINES.match(data, data.find(b"\n", last + 1) + 1) if last >= 0 else _LINES.match(data)
     stop = rest.end() if rest else len(data)
     return stop, False
+
+
+def is_torn(data: bytes, rest: bytes) -> bool:
+    """Whether a text that a log ends with is empty, or ends within a line, as far as that can be told."""
+    if rest.strip():
+        return False
+    return not data.strip() or (not data.endswith(b"\n") and _LINE_ENDS.search(data) is None)
 
 
 def shows(data: bytes) -> Scope:

@@ -37,6 +37,8 @@ class Log:
         self.path = path
         """Where it is; None for what was given as text or as a stream."""
         self.size = os.fstat(file.fileno()).st_size
+        self.damage = ""
+        """Why this is not all that was written, where that is known."""
         self._last = 0, b""
         """The window that was read last, and where: what it has is looked at more than once."""
         self._lines = [0]
@@ -104,7 +106,7 @@ class Joined(Log):
     """The files of a folder as one log, end to end."""
 
     def __init__(self, paths: Sequence[Path], name: str, folder: Path) -> None:
-        self.name, self.path = name, folder
+        self.name, self.path, self.damage = name, folder, ""
         self._last, self._lines = (0, b""), [0]
         self.spans: list[tuple[int, int]] = []
         """Where each file begins and ends."""
@@ -184,15 +186,9 @@ def _unpacked(log: Log, most: int) -> Log:
     if log.read(0, min(log.size, 2)) != _GZIP:
         return log
     file = tempfile.TemporaryFile()  # noqa: SIM115  # as long as the log
-    made, packed = 0, zlib.decompressobj(wbits=31)
-    for start in range(0, log.size, WINDOW):
-        data = log.read(start, min(start + WINDOW, log.size))
-        while data:
-            try:
-                part = packed.decompress(data, 1 << 22)
-            except zlib.error:
-                data = b""  # damaged: what came before is still a log
-                break
+    made, damage = 0, ""
+    try:
+        for part in _inflated(log):
             file.write(part)
             made += len(part)
             if made > most or (made > _SUSPECT and made > _BEST * log.size):
@@ -200,15 +196,29 @@ def _unpacked(log: Log, most: int) -> Log:
                     f"{log.name} unpacks to more than {made / 2**20:.0f} MB from {log.size / 2**20:.2g} MB: more than "
                     "a log may (most= is the limit, in bytes), or nothing that a compiler wrote. Unpack it yourself"
                 )
-            data = packed.unconsumed_tail
-            if packed.eof:  # another member may follow
-                data, packed = packed.unused_data, zlib.decompressobj(wbits=31)
-                if not data.startswith(_GZIP[: len(data)]):
-                    data = b""
+    except zlib.error as error:  # what came before is still a log
+        damage = f"{log.name} is damaged after {made} bytes of what it is packed of, and shown up to there: {error}"
     file.flush()
     unpacked = Log(file, log.name)
-    unpacked.path = log.path
+    unpacked.path, unpacked.damage = log.path, damage
     return unpacked
+
+
+def _inflated(log: Log) -> Iterator[bytes]:
+    """What a log is packed of, member by member, in pieces. Raises zlib.error where it is damaged or ends early."""
+    packed, fresh = zlib.decompressobj(wbits=31), True
+    for start in range(0, log.size, WINDOW):
+        data = log.read(start, min(start + WINDOW, log.size))
+        while data:
+            fresh = False
+            yield packed.decompress(data, 1 << 22)
+            data = packed.unconsumed_tail
+            if packed.eof:  # another member may follow
+                data, packed, fresh = packed.unused_data, zlib.decompressobj(wbits=31), True
+                if not data.startswith(_GZIP[: len(data)]):
+                    return
+    if not fresh:
+        raise zlib.error("it ends early")
 
 
 def decoded(data: bytes) -> str:

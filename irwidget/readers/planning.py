@@ -71,8 +71,8 @@ def planned(log: Log, told: Told) -> Plans:
     """
     planner = _Planner(log)
     for i, stage in enumerate(told.stages):
-        if i in told.changes:
-            planner.unknown.change()
+        for scope in told.changes.get(i, ()):
+            planner.unknown.change(scope)
         planner.take(stage)
     made, left_out = planner.made, planner.left_out
     if not left_out:
@@ -136,7 +136,7 @@ class _Planner:
                 self._first.setdefault(_APART, number)
             self.made.append(TextPlan(stage, stage.scope, language=language))
         module = target is None and stage.scope.whole
-        self.unknown.take(piece.printed.scope, module=module, apart=target is None)
+        self.unknown.take(piece.printed.scope, piece.defines, module=module, apart=target is None)
         if self.made[-1].scope.whole:
             self._whole[language] = number
             if module:
@@ -190,8 +190,9 @@ class _Modules:
 
     def put(self, target: PutTarget, piece: Piece) -> None:
         """Note that a part of it has a newer text."""
-        self._functions.pop(target, None)
-        self._put[target.language].pop(target, None)
+        for one in (target, *(PutTarget(target.language, "", symbol) for symbol in target.several)):
+            self._functions.pop(one, None)
+            self._put[target.language].pop(one, None)
         self._put[target.language][target] = piece
         if target.child or not target.symbol:  # it may have other functions now
             self._forget(target.language)
@@ -213,14 +214,24 @@ class _Modules:
         if piece.printed.scope.loop:
             return self._loop(piece)
         if language == "llvm":
-            target = PutTarget("llvm", "", piece.printed.scope.function)
-        elif language == "mlir":
-            target = PutTarget("mlir", piece.operation, piece.symbol, piece.child, piece.names)
-        else:
+            return self._llvm(piece)
+        if language != "mlir":
             return None
+        target = PutTarget("mlir", piece.operation, piece.symbol, piece.child, piece.names)
         if target not in self._known:
             self._known[target] = self._has(target)
         return target if self._known[target] else None
+
+    def _llvm(self, piece: Piece) -> PutTarget | None:
+        """The function, or those of the call graph or of a filter; None where one is not here."""
+        symbols = tuple(sorted(piece.defines)) or (piece.printed.scope.function,)
+        targets = [PutTarget("llvm", "", symbol) for symbol in symbols]
+        for one in targets:
+            if one not in self._known:
+                self._known[one] = self._has(one)
+        if not all(self._known[one] for one in targets):
+            return None
+        return targets[0] if len(targets) == 1 else PutTarget("llvm", "", "", several=symbols)
 
     def _loop(self, piece: Piece) -> PutTarget | None:
         """The loop of a function that is here; None where it cannot be put into that."""

@@ -75,6 +75,7 @@ class _Bare(Log):
         lines = _matched(log, prefix, coloured)
         file, self._numbers = _copied(lines) if source is None else _apart(lines, source)
         super().__init__(file, log.name, log.path)
+        self.damage = log.damage
 
     def line(self, at: int) -> int:
         """The number of the line that byte `at` is on, from 1, in the original."""
@@ -178,4 +179,6 @@ def _narrow(log: Log, encoding: str) -> Log:
         part = decoder.decode(log.read(start, min(start + WINDOW, log.size)))
         file.write(part.encode("utf-8", "surrogatepass"))
     file.flush()
-    return Log(file, log.name, log.path)
+    made = Log(file, log.name, log.path)
+    made.damage = log.damage
+    return made

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from irwidget.errors import UsageError
-from irwidget.readers import banners, mlir, prefixes
-from irwidget.readers.base import LogReader, Reader, ReaderInput
-from irwidget.readers.folders import files, natural
+from irwidget.readers import banners, mlir
+from irwidget.readers.base import LogReader, ReaderInput
 from irwidget.readers.found import PrintedDump, Said
-from irwidget.readers.log import Joined, Log
+from irwidget.readers.log import Log
 from irwidget.trace import Trace
-
-_HEAD = 1 << 18
-"""Bytes of a file in a folder that its first banner is looked for in."""
 
 
 class PassDumps(LogReader):
@@ -62,28 +57,4 @@ class XDSLPassDumps(LogReader):
                 yield banners.Found(at + one.start(), at + one.end(), banner)
 
 
-class PassLogs(Reader):
-    """A folder of such logs, of a build for instance: each with its own lowerings."""
-
-    name = "passes-dir"
-    summary = "a folder of logs that MLIR and LLVM print"
-
-    def recognises(self, given: ReaderInput) -> bool:
-        return given.folder is not None and any(True for _ in _logs(given.folder))
-
-    def read(self, given: ReaderInput) -> Sequence[Trace]:
-        if given.folder is None:
-            return []
-        return [trace for log in _logs(given.folder) for trace in PassDumps().read(ReaderInput(log.name, log))]
-
-
-def _logs(folder: Path) -> Iterator[Log]:
-    """The files below a folder that begin as logs of passes, by their names."""
-    paths = {path.relative_to(folder).as_posix(): path for path in files(folder) if path.is_file()}
-    for name in sorted(paths, key=natural):
-        log = prefixes.without(Joined([paths[name]], name, paths[name]))
-        if next(banners.found(log, 0, min(log.size, _HEAD)), None) is not None:
-            yield log
-
-
-READERS = (PassDumps(), XDSLPassDumps(), PassLogs())
+READERS = (PassDumps(), XDSLPassDumps())

@@ -49,16 +49,20 @@ class PutTarget:
     """The loop of that function of LLVM, by its header."""
     at: int = 0
     """Where in the log a loop was printed: one goes in after the other, for a later one may have fewer blocks."""
+    several: tuple[str, ...] = ()
+    """Functions of LLVM that were printed at once, each to be put in its own place."""
 
     def __str__(self) -> str:
         if self.language != "mlir":
-            return str(Scope(function=self.symbol, loop=self.loop))
+            return str(Scope(function=", ".join(self.several) or self.symbol, loop=self.loop))
         name = f" @{self.symbol}" if self.symbol else ""
         return f"{self.operation}{name}" + (f" of @{self.child}" if self.child and not name else "")
 
 
 def put(whole: PlacedText, part: PlacedText, target: PutTarget) -> PlacedText | None:
     """The whole with the part in the place of what it is a newer text of; None where that is not there, or twice."""
+    if target.several:
+        return _put_several(whole, part, target)
     found = span(whole.text, target)
     if found is None:
         return None
@@ -87,6 +91,20 @@ def put(whole: PlacedText, part: PlacedText, target: PutTarget) -> PlacedText | 
         return PlacedText(text, places)
     tidy = aliases.arranged(text)
     return PlacedText(tidy, places[text.count("\n") - tidy.count("\n") :])  # names have no places
+
+
+def _put_several(whole: PlacedText, part: PlacedText, target: PutTarget) -> PlacedText | None:
+    """The whole with each function of a part in its place; None where one is not there."""
+    made: PlacedText | None = whole
+    for symbol in target.several:
+        one = PutTarget(target.language, "", symbol)
+        found = span(part.text, one)
+        if found is None or made is None:
+            return None
+        start, stop, _ = found
+        places = part.places[part.text.count("\n", 0, start) : part.text.count("\n", 0, stop)]
+        made = put(made, PlacedText(part.text[start:stop], places), one)
+    return made
 
 
 _Span = tuple[int, int, str]

@@ -10,23 +10,28 @@ from itertools import pairwise
 from irwidget.readers.grouping import LoggedCompilation, Piece
 from irwidget.readers.log import Log, decoded
 from irwidget.trace import Scope
-from irwidget.trace.syntax import blank, operation, symbol
+from irwidget.trace.syntax import Syntax, blank, operation, symbol
 
 _LEAST = 3
-"""Passes of a pipeline by which it is known when it begins again; one or two may well run again on their own result."""
+"""Passes of a pipeline by which it is known when it begins again; of fewer, the log has to have nothing else."""
+_FIRST = 3
+"""Passes of LLVM's on a module that are compared: those that follow run on functions, of any name."""
 _COMPARED = 64
-"""Passes that are compared."""
+"""Passes that are compared otherwise."""
 _LOOKED_AT = 1 << 16
 """Bytes of a text that are compared."""
-_ARGUMENT = re.compile(r"%[\w.$-]+\s*:")
+_ARGUMENT = re.compile(r"%[\w.$-]+\s*:\s*([^\s,()]*)")
+_NO_WORK = ("func", "module", "return", "define", ".constant")
+"""What the names of operations end in that do nothing."""
 _PLACE = re.compile(r" loc\(.*\)$")
 
 
 def apart(log: Log, compilation: LoggedCompilation) -> list[LoggedCompilation]:
     """A compilation as those that it is of: another begins where all passes begin again, on another program.
 
-    That is one which is written in no other dialects than the first, and whose function has more or fewer arguments
-    than what was printed last, or of whose operations less than half were there.
+    That is one which is written in no other dialects than the first, and whose function has other arguments than what
+    was printed last, or of whose operations less than half were there, or which has again all that had gone since the
+    passes began last.
     """
     pieces = compilation.pieces
     starts = [0, *_begins(log, pieces), len(pieces)]
@@ -44,14 +49,31 @@ def apart(log: Log, compilation: LoggedCompilation) -> list[LoggedCompilation]:
 def _begins(log: Log, pieces: Sequence[Piece]) -> Iterator[int]:
     """Where another program begins, after the first."""
     passes = [(one.printed.name, one.printed.when, one.printed.scope) for one in pieces]
-    shown = _Shown()
+    period = _period(passes)
+    shown, begun = _Shown(), 0
     for i, piece in enumerate(pieces):
-        if piece.printed.language != "mlir" or not piece.digest or piece.printed.scope.loop or piece.child:
+        printed = piece.printed
+        if printed.language not in ("mlir", "llvm") or not piece.digest or printed.scope.loop or piece.child:
             continue
         before = shown.of(piece)
-        if before and _repeats(passes, i) and _is_other(log, pieces[0], before, piece):
+        most = _FIRST if printed.language == "llvm" and piece.whole else _COMPARED
+        again = (period and i % period == 0) or _repeats(passes, i, most)
+        if before and again and _is_other(log, (pieces[0], pieces[begun]), before, piece):
+            begun = i
             yield i
         shown.take(piece)
+
+
+def _period(passes: Sequence[tuple[str, str, Scope]]) -> int:
+    """After how many passes all of them come again, up to the end of the log; 0 for never, and where that are many."""
+    return next(
+        (
+            length
+            for length in range(1, min(_LEAST, len(passes)))
+            if all(one == other for one, other in zip(passes, passes[length:], strict=False))
+        ),
+        0,
+    )
 
 
 class _Shown:
@@ -74,22 +96,32 @@ class _Shown:
         return [] if found is None else [found]
 
 
-def _repeats(passes: Sequence[tuple[str, str, Scope]], at: int) -> bool:
-    """Whether the passes begin again, as far as the log goes."""
-    count = min(at, len(passes) - at, _COMPARED)
+def _repeats(passes: Sequence[tuple[str, str, Scope]], at: int, most: int) -> bool:
+    """Whether the passes begin again, as far as the log goes or so many of them."""
+    count = min(at, len(passes) - at, most)
     return count >= _LEAST and all(passes[i] == passes[at + i] for i in range(count))
 
 
-def _is_other(log: Log, first: Piece, before: Sequence[Piece], piece: Piece) -> bool:
-    """Whether a text is of another program than those that were printed before it."""
+def _is_other(log: Log, first: tuple[Piece, Piece], before: Sequence[Piece], piece: Piece) -> bool:
+    """Whether a text is of another program than those that were printed before it.
+
+    `first` are the first of the log, and the one with which the passes began last.
+    """
+    syntax = "llvm" if piece.printed.language == "llvm" else "mlir"
     old, new = [line for one in before for line in _lines(log, one)], _lines(log, piece)
-    if not _dialects(new) <= _dialects(_lines(log, first)):
+    if syntax == "mlir" and not _dialects(new) <= _dialects(_lines(log, first[0])):
         return False
     was, now = _arguments(old), _arguments(new)
     if any(was[name] != now[name] for name in was.keys() & now.keys()):
         return True
-    operations = _operations(new)
-    return 2 * (_operations(old) & operations).total() < operations.total()
+    operations, left = _operations(new, syntax), _operations(old, syntax)
+    if 2 * (left & operations).total() < operations.total():
+        return True
+    began = first[1]
+    if before == [began] or began.printed.scope.function != piece.printed.scope.function:
+        return False
+    gone = _operations(_lines(log, began), syntax) - left
+    return gone.total() > 0 and gone <= operations - left
 
 
 def _lines(log: Log, piece: Piece) -> list[str]:
@@ -97,17 +129,17 @@ def _lines(log: Log, piece: Piece) -> list[str]:
     return decoded(log.read(start, min(piece.printed.stop, start + _LOOKED_AT))).splitlines()
 
 
-def _arguments(lines: Sequence[str]) -> dict[str, int]:
-    """How many arguments each function has."""
+def _arguments(lines: Sequence[str]) -> dict[str, list[str]]:
+    """The arguments that each function of MLIR has, by their types."""
     named = ((symbol(line), line) for line in lines if operation(line, "mlir").endswith("func"))
-    return {name: len(_ARGUMENT.findall(line)) for name, line in named if name}
+    return {name: _ARGUMENT.findall(line) for name, line in named if name}
 
 
 def _dialects(lines: Sequence[str]) -> set[str]:
     return {operation(line, "mlir").partition(".")[0] for line in lines}
 
 
-def _operations(lines: Sequence[str]) -> Counter[str]:
-    """The operations inside of functions, without the names of values, each as often as it is there."""
-    named = ((_PLACE.sub("", line), operation(line, "mlir")) for line in lines)
-    return Counter(blank(line).strip() for line, op in named if op and not op.endswith(("func", "module", "return")))
+def _operations(lines: Sequence[str], syntax: Syntax) -> Counter[str]:
+    """The operations inside of functions, but constants, without the names of values, each as often as it is there."""
+    named = ((_PLACE.sub("", line), operation(line, syntax)) for line in lines)
+    return Counter(blank(line).strip() for line, op in named if op and not op.endswith(_NO_WORK))

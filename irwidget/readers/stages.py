@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from irwidget.readers import homonyms
 from irwidget.readers.found import AS_DIFFERENCE, NO_TEXT
 from irwidget.readers.grouping import LoggedCompilation, Piece
 from irwidget.toolchain.llvm_passes import joined
 from irwidget.trace import WHOLE, Diagnostic, Scope, shared_scope
+
+_FILTERED = "filtered out"
+_LEFT_OUT = (
+    "{} times a pass was filtered out (-filter-passes, -filter-print-funcs): what it did looks like the work of the "
+    "next that is printed of the same function, and what it did to functions that are never printed does not show"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +47,10 @@ class Told:
     remarks: list[Diagnostic] = field(default_factory=list[Diagnostic])
     unseen: Counter[str] = field(default_factory=Counter[str])
     """What is said of passes whose text the log lacks, and how often."""
-    changes: set[int] = field(default_factory=set[int])
-    """The stages before which something changed that the log has no text of."""
+    changes: defaultdict[int, list[Scope]] = field(default_factory=lambda: defaultdict[int, list[Scope]](list))
+    """For stages, what may have changed before them that the log has no text of."""
+    filtered: int = 0
+    """How many passes were filtered out."""
 
 
 def stages(compilation: LoggedCompilation) -> Told:
@@ -50,7 +59,7 @@ def stages(compilation: LoggedCompilation) -> Told:
     told = Told()
     pending: dict[Scope, Piece] = {}
     last: dict[tuple[str, Scope], tuple[bytes, int]] = {}
-    for piece in compilation.pieces:
+    for piece in homonyms.told_apart(compilation.pieces):
         when = piece.printed.when
         scope = _scope(piece)
         key = (_family(piece), _bare(scope))
@@ -58,7 +67,8 @@ def stages(compilation: LoggedCompilation) -> Told:
             _before_only(told, piece, pending)
         elif when == "before":
             told.running = piece.printed.name
-            if last.get(key, (b"", 0))[0] != piece.digest and (not told.stages or key in last):
+            fresh = not any(one in last for one in _around(key))  # nothing has been printed that it may be a part of
+            if last.get(key, (b"", 0))[0] != piece.digest and (fresh or key in last):
                 called = f"before {piece.printed.name}" if told.stages else "input"
                 told.stages.append(LoggedStage(called + _cut(piece), piece, scope, -1))
         elif when == "same":
@@ -76,14 +86,25 @@ def stages(compilation: LoggedCompilation) -> Told:
             last[key] = piece.digest, len(told.stages) - 1
             if scope.whole:  # what was known of its functions is older than it
                 last = {one: known for one, known in last.items() if one[0] != key[0] or one == key}
+            elif len(piece.defines) > 1:
+                last = {one: known for one, known in last.items() if one[1].function not in piece.defines}
+    _remark(told, pending)
+    return told
+
+
+def _remark(told: Told, pending: dict[Scope, Piece]) -> None:
+    """Say what the log does not have; `pending` are the passes whose result it lacks."""
     for said, times in told.unseen.items():
         told.remarks.append(Diagnostic("remark", said if times == 1 else f"{said} ({times} times)"))
+    if told.filtered:
+        told.remarks.append(Diagnostic("remark", _LEFT_OUT.format(told.filtered)))
     if pending:
+        if any(one.function for one in pending):  # what ran on the module is what the functions were before theirs
+            pending.pop(WHOLE, None)
         names = joined(one.printed.name for one in pending.values())
         told.running = names
         said = f"The log has the IR before passes only: what {names} made of it, the last, is not in it"
         told.remarks.append(Diagnostic("remark", said))
-    return told
 
 
 def _cut(piece: Piece) -> str:
@@ -123,14 +144,22 @@ def _before_only(told: Told, piece: Piece, pending: dict[Scope, Piece]) -> None:
         told.stages.append(LoggedStage(name, piece, ran if ran.whole else WHOLE, 0, options))
         pending.clear()
     elif scope in pending:
-        ran = pending.pop(scope)
-        told.stages.append(LoggedStage(ran.printed.name + cut, piece, _scope(piece), 0, ran.printed.options))
-    elif (around := next((one for _, one in _around(("", scope)) if one in pending), None)) is not None:
+        ran = [pending.pop(one) for one in [*pending] if one == scope or _is_in(one, scope)]
+        name, options = joined(one.printed.name for one in ran), ran[0].printed.options if len(ran) == 1 else ""
+        told.stages.append(LoggedStage(name + cut, piece, _scope(piece), 0, options))
+    elif (scope.function or not scope.loop) and (
+        around := next((one for _, one in _around(("", scope)) if one in pending), None)
+    ):
         told.stages.append(LoggedStage(pending[around].printed.name + cut, piece, _scope(piece)))
     else:
         told.stages.append(LoggedStage(f"before {piece.printed.name}{cut}", piece, _scope(piece), -1))
     if piece.printed.when == "before":
         pending[scope] = piece
+
+
+def _is_in(loop: Scope, function: Scope) -> bool:
+    """Whether this is a loop of a function, or one of which the log does not say that it is another's."""
+    return bool(loop.loop) and not function.loop and loop.function in ("", function.function)
 
 
 def _unchanged(
@@ -139,11 +168,14 @@ def _unchanged(
     """A pass without a text: what it left is known where the log says that nothing changed, and what was before it."""
     if piece.printed.options:
         if piece.printed.options == AS_DIFFERENCE:
-            told.changes.add(len(told.stages))
+            told.changes[len(told.stages)].append(WHOLE)
+        if piece.printed.options == _FILTERED:
+            told.changes[len(told.stages)].append(_scope(piece))
+            told.filtered += 1
         if piece.printed.options in ("deleted what it ran on", "invalidated", NO_TEXT):
             on = "" if piece.printed.scope.whole else f" on {piece.printed.scope}"
             told.unseen[f"{piece.printed.name}{on}: {piece.printed.options}; the log has no text of it"] += 1
-            told.changes.add(len(told.stages))
+            told.changes[len(told.stages)].append(WHOLE)
         return
     known = last.get(key) or next((last[one] for one in _around(key) if one in last), None)
     if known is not None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from irwidget.readers import mlir
+from irwidget.readers.assembling import assembled
 from irwidget.readers.base import ReaderInput
 from irwidget.readers.folders import FolderReader, files
 from irwidget.readers.found import PrintedDump
+from irwidget.readers.log import Log
 from irwidget.trace import Diagnostic, Scope, Trace
 
 _HEAD = 1 << 16
@@ -50,6 +53,20 @@ class Tree(FolderReader):
         )
         return [replace(one, diagnostics=(*one.diagnostics, Diagnostic("warning", said))) for one in traces]
 
+    def traces(self, log: Log, found: Sequence[tuple[re.Match[str], Path, int, int]]) -> Sequence[Trace]:
+        """As any folder; what has one name in several folders is called by the folder around it, too."""
+        places: defaultdict[str, set[str]] = defaultdict(set)
+        for one, *_ in found:
+            *_, name = _folders(one)
+            places[name].add(one["folder"])
+        printed: list[PrintedDump] = []
+        for one in found:
+            dump, (*_, around, name) = self.printed(*one), ("", *_folders(one[0]))
+            if len(places[name]) > 1 and not dump.scope.whole:
+                dump = replace(dump, scope=Scope(function=f"{around}/{name}"))
+            printed.append(dump)
+        return assembled(log, printed, log.name, self.tool)
+
     def _mixed(self, folder: Path) -> tuple[str, str] | None:
         """Two files that one run cannot have left; None where there are none."""
         known: dict[tuple[str, str], str] = {}
@@ -68,12 +85,17 @@ class Tree(FolderReader):
         banner = mlir.banner(line)
         body = mlir.body(head)
         whole = mlir.is_module(body.operation) or not body.operation
-        ran_on = found["folder"].rstrip("/").split("/")[-1] if "/" in found["folder"].rstrip("/") else ""
+        ran_on = _folders(found)[-1] if len(_folders(found)) > 1 else ""
         scope = Scope(anchor=ran_on) if whole else Scope(function=body.symbol or body.operation)
         if banner is None:
             return PrintedDump(found["pass"], start, stop, "after", "mlir", scope)
-        when = "failed" if banner.failed else "after"
+        when = "failed" if banner.failed else "before" if banner.when == "Before" else "after"
         return PrintedDump(banner.name, start + len(line), stop, when, "mlir", scope, banner.options)
+
+
+def _folders(found: re.Match[str]) -> Sequence[str]:
+    """The folders that a file is in, the outermost first."""
+    return found["folder"].rstrip("/").split("/")
 
 
 READERS = (Tree(),)

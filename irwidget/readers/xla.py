@@ -201,4 +201,5 @@ def _printed(log: Log) -> Iterator[_Dumped]:
         yield from dumped(*begun, log.size, cut=True)
 
 
-READERS = (XLADump(), XLALog())
+LOGS = (XLALog(),)
+READERS = (XLADump(), *LOGS)

@@ -28,7 +28,9 @@ _SIGNS = (
     (
         "mlir",
         re.compile(
-            r"^\s*(module|builtin\.module|(func|llvm)\.func|(gpu|spirv)\.module|#\w+ = |\"\w+\.[^\"\n]*\"\s*\()", re.M
+            r"^\s*(module|builtin\.module(?!\()|(func|llvm)\.func(?!\()|(gpu|spirv)\.module|#\w+ = "
+            r"|\"\w+\.[^\"\n]*\"\s*\()",
+            re.M,
         ),
     ),
     ("x86asm", re.compile(r"^\s*\.(text|globl|file)\b", re.M)),

@@ -15,7 +15,7 @@ from irwidget.trace import Trace
 from irwidget.views import fallbacks
 from irwidget.views.bundle import packed, static
 from irwidget.views.markup import Markup, tag
-from irwidget.views.packing import has_graphs, opening, pack
+from irwidget.views.packing import first_shown, has_graphs, opening, pack
 from irwidget.views.widget import untouched
 
 if TYPE_CHECKING:
@@ -104,11 +104,12 @@ def _spyre(program: SpyreProgram) -> str:
 
 def state_of(traces: Sequence[Trace]) -> dict[str, Any]:
     """The traits of a view that nobody has touched yet; `data` as base64."""
-    left, right = opening(traces[0])
+    which = first_shown(traces)
+    left, right = opening(traces[which])
     graph = "graph" if has_graphs(traces) else None
     return {
         **untouched(),
-        "left": left, "right": right, "graph": graph, "data": base64.b64encode(pack(traces)).decode(),
+        "trace": which, "left": left, "right": right, "graph": graph, "data": base64.b64encode(pack(traces)).decode(),
     }  # fmt: skip
 
 

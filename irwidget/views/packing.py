@@ -252,6 +252,17 @@ SPYRE = "spyre front end"
 _DECIDING = ("work_distribution", "scratchpad_planning")
 
 
+def first_shown(traces: Sequence[Trace]) -> int:
+    """Which lowering a view opens with: of a log's, the one that failed, or that has the most passes; else the first.
+
+    A log of several modules begins with small ones, often. Lowerings of one name are to be compared, the first with
+    others. Logs do not name their tools.
+    """
+    if any(trace.tools for trace in traces) or len({trace.name for trace in traces}) < len(traces):
+        return 0
+    return max(range(len(traces)), key=lambda i: (traces[i].failure is not None, len(traces[i].dumps), -i))
+
+
 def opening(trace: Trace) -> tuple[int, int]:
     """The two stages that a view opens with: the first wrong pass of a check, the last change, or the only stage twice.
 

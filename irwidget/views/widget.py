@@ -21,7 +21,7 @@ from irwidget.views import base, bufferization, fallbacks
 from irwidget.views.answering import answer
 from irwidget.views.bundle import bundle
 from irwidget.views.experimenting import Experiments
-from irwidget.views.packing import Packer, has_graphs, letters, opening, pack, repeated, settled
+from irwidget.views.packing import Packer, first_shown, has_graphs, letters, opening, pack, repeated, settled
 from irwidget.views.reducing import Reductions
 from irwidget.views.schema.experiments import Experiment
 from irwidget.views.schema.reducing import Reduction
@@ -126,15 +126,16 @@ class PassDiff(base.BundledView):
         if not traces or not all(trace.dumps for trace in traces):
             raise UsageError("There is nothing to show: a pass diff takes lowerings with at least one dump each.")
         self.traces: tuple[Trace, ...] = tuple(traces)
-        left, right = self._opened = opening(traces[0])
+        which = first_shown(traces)
+        left, right = self._opened = opening(traces[which])
         """Where the view has opened."""
         packer = self._packer(self.traces)
-        shown = {(0, left), (0, right)}
+        shown = {(which, left), (which, right)}
         packer.add(shown if letters(traces, _AT_ONCE) > _AT_ONCE else None)
         super().__init__(
             data=packer.data, graph=bundle("graph") if has_graphs(traces) else None, inside=_inside(traces),
             editable=editable, cells=self._experimenting.cells(), leavable=self._experimenting.leavable(),
-            reducible=self._reducing.possible(), **{"left": left, "right": right} | state,
+            reducible=self._reducing.possible(), **{"trace": which, "left": left, "right": right} | state,
         )  # fmt: skip
         self.on_msg(self._asked)
         if packer.complete:

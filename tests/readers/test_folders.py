@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import tarfile
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -221,3 +222,23 @@ def test_iree_is_one_lowering_whose_parts_are_put_back():
     assert {"util.func", "hal.executable", "module", "func.func"} <= anchors
     options = next(dump.options for dump in low.dumps if dump.name == "canonicalize")
     assert options.startswith("cse-between-iterations=false max-iterations=")
+
+
+@pytest.mark.parametrize("function", ["r.fib", "r.main-promoted[0]"])
+def test_rustc(function):
+    with tarfile.open(DATA / "mir_dump.tar.xz") as archive:
+        files = {one.name: archive.extractfile(one).read().decode() for one in archive}
+    texts = {
+        tuple(name.removeprefix(f"{function}.").split(".")[:3]): text.partition("\n")[2]
+        for name, text in files.items()
+        if name.startswith(f"{function}.") and name.endswith((".before.mir", ".after.mir"))
+    }
+    after = [(name, text) for (_, name, when), text in sorted(texts.items()) if when == "after"]
+    low = next(low for low in irwidget.open(DATA / "mir_dump.tar.xz") if low.name == function)
+    shown = [(dump.name, dump.text) for dump in low.dumps]
+    if function == "r.fib":
+        assert [low.dumps[0].step, len(shown)] == [-1, 58]
+        assert shown == after
+        assert sum(dump.changed for dump in low.dumps[1:]) == sum(one[1] != other[1] for one, other in pairwise(after))
+    else:  # it begins before a pass
+        assert shown == [("input", texts["2-1-000", "ImpossiblePredicates", "before"]), *after]

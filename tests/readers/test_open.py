@@ -15,6 +15,9 @@ import irwidget
 from irwidget import cli, display, opened, registry
 from irwidget.readers.base import BannerReader
 from irwidget.trace import predecessors
+from irwidget.views import offline
+from irwidget.views.packing import opening
+from irwidget.views.widget import PassDiff
 
 DATA = Path(__file__).parent / "data"
 BANNER = "// -----// IR Dump After {} //----- //\n"
@@ -254,3 +257,26 @@ def test_what_is_no_dump_is_refused_with_what_it_says():
     said = "mlir-opt: Unknown command line argument '--canon'.\n"
     with pytest.raises(irwidget.UsageError, match=r"It begins with \"mlir-opt: Unknown .* '--canon'.\"\. Formats: "):
         irwidget.open("\n" + said + said)
+
+
+SMALL = "// -----// IR Dump After {} //----- //\nmodule {{\n  func.func @{}() {{\n    return\n  }}\n}}\n"
+
+
+@pytest.mark.parametrize("failed", [False, True])
+def test_a_view_of_several_lowerings_opens_with_the_one_that_failed_or_has_most_passes(failed):
+    log = (
+        SMALL.format("A (a)", "f")
+        + SMALL.format("A (a)", "g")
+        + SMALL.format("B (b)", "g")
+        + SMALL.format("A (a)", "h")
+    )
+    if failed:
+        log += SMALL.format("B Failed (b)", "h")
+        log += SMALL.format("A (a)", "i") + SMALL.format("B (b)", "i") + SMALL.format("C (c)", "i")
+    found = irwidget.open(log)
+    at = 2 if failed else 1
+    view = PassDiff([low.trace for low in found])
+    assert (view.trace, view.left, view.right) == (at, *opening(found[at].trace))
+    state = offline.state_of([low.trace for low in found])
+    assert (state["trace"], state["left"], state["right"]) == (at, *opening(found[at].trace))
+    assert PassDiff([found[0].trace, found[0].trace]).trace == 0  # one name: to be compared

@@ -81,9 +81,44 @@ def test_each_program_is_a_lowering(pipeline, flags, other):
 
 
 @pytest.mark.external
-def test_a_program_with_most_of_the_operations_of_the_one_before_it_is_not_told_from_it():
+def test_a_program_begins_where_all_that_had_gone_is_back():
+    """The second has most of the operations of the first; but for what `cse` had left out of that, one would be it."""
     logs = [printed(text, PIPELINES["module"], "after") for text in (FIRST, FIRST.replace("tanh", "exp"))]
+    assert [len(one) for one in shown(irwidget.open("".join(logs)))] == [4, 4]
+    other = FIRST.replace("%1 = arith.addf", "%1 = arith.subf")  # of which nothing goes
+    logs = [printed(text, PIPELINES["module"], "after") for text in (other, other.replace("tanh", "exp"))]
     assert [len(one) for one in shown(irwidget.open("".join(logs)))] == [8]
+
+
+@pytest.mark.external
+@pytest.mark.parametrize("flags", ["after", "both"])
+@pytest.mark.parametrize("pipeline", ["builtin.module(cse)", "builtin.module(func.func(canonicalize,cse))"])
+def test_short_pipelines_have_run_on_several_programs_where_nothing_else_is_in_the_log(pipeline, flags):
+    texts = FIRST, OTHERS["sizes"], OTHERS["operations"]
+    logs = [printed(text, pipeline, flags) for text in texts]
+    assert shown(irwidget.open("".join(logs))) == [one for log in logs for one in shown(irwidget.open(log))]
+    again = pipeline.replace("canonicalize,cse", "canonicalize,cse,canonicalize,cse").replace("(cse)", "(cse,cse)")
+    assert len(irwidget.open(printed(FIRST, again, flags))) == 1
+
+
+LLVM = """
+define i32 @f(i32 %n) {
+  %p = alloca i32
+  store i32 %n, ptr %p
+  %a = load i32, ptr %p
+  %b = add i32 %a, 0
+  %c = mul i32 %b, %b
+  ret i32 %c
+}
+"""
+
+
+@pytest.mark.external
+@pytest.mark.parametrize("passes", ["mem2reg,instcombine", "function(mem2reg,instcombine),globaldce"])
+def test_modules_of_llvm_that_have_one_name_are_told_apart(passes):
+    texts = LLVM, LLVM.replace("mul", "xor"), LLVM
+    logs = [said("opt", text, f"-passes={passes}", "-print-after-all") for text in texts]
+    assert shown(irwidget.open("".join(logs))) == [one for log in logs for one in shown(irwidget.open(log))]
 
 
 @pytest.mark.external

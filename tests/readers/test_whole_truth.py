@@ -1,0 +1,271 @@
+"""What a log does not tell is left out or said: passes that are filtered, functions of one name or printed at once."""
+
+from __future__ import annotations
+
+import lzma
+import re
+from pathlib import Path
+
+import pytest
+
+import irwidget
+from tests.readers.test_printed import said
+
+EVEN = """\
+define i32 @even(i32 %n) noinline {{
+  %a = add i32 %n, 0
+  %r = call i32 @odd(i32 {0})
+  ret i32 %r
+}}
+"""
+ODD = EVEN.replace("@even", "@swap").replace("@odd", "@even").replace("@swap", "@odd")
+OTHER = "define i32 @other(i32 %n) {{\n  %b = mul i32 %n, 1\n  ret i32 {}\n}}\n"
+MODULE = "; ModuleID = 'm'\n\n{}\n{}\n{}"
+START = MODULE.format(EVEN.format("%a"), ODD.format("%a"), OTHER.format("%b"))
+
+
+def told(low: irwidget.Lowering) -> list[tuple[str, str, str]]:
+    return [(dump.name, str(dump.scope), dump.text) for dump in low.dumps]
+
+
+def test_functions_that_llvm_prints_at_once_go_back_into_their_module():
+    """A pass on the call graph ran on both: neither is shown as it was, nor are they compared with the module."""
+    new = EVEN.format("%n"), ODD.format("%n")
+    log = (
+        f"; *** IR Dump After A on [module] ***\n{START}"
+        f"; *** IR Dump After InlinerPass on (odd, even) ***\n{new[1]}{new[0]}"
+        f"; *** IR Dump After B on other ***\n{OTHER.format('%n')}"
+        f"; *** IR Dump After C on even ***\n{EVEN.format('7')}"
+    )
+    (low,) = irwidget.open(log)
+    assert told(low) == [
+        ("A", "module", START),
+        ("InlinerPass", "even, odd", MODULE.format(*new, OTHER.format("%b"))),
+        ("B", "other", MODULE.format(*new, OTHER.format("%n"))),
+        ("C", "even", MODULE.format(EVEN.format("7"), new[1], OTHER.format("%n"))),
+    ]
+
+
+@pytest.mark.parametrize("functions", ["even", "even, odd"])
+def test_a_module_of_which_llvm_prints_some_functions_has_the_others_too(functions):
+    """-print-changed -filter-print-funcs prints all of the module at first, and then of each only those."""
+    shown = EVEN.format("%n") + (ODD.format("%n") if "odd" in functions else "")
+    log = f"*** IR Dump At Start ***\n{START}*** IR Dump After A on [module] ***\n{shown}"
+    log += "*** IR Dump After B on [module] omitted because no change ***\n"
+    (low,) = irwidget.open(log)
+    odd = ODD.format("%n" if "odd" in functions else "%a")
+    module = MODULE.format(EVEN.format("%n"), odd, OTHER.format("%b"))
+    assert told(low) == [("input", "module", START), ("A", functions, module), ("B", "module", module)]
+    assert [dump.changed for dump in low.dumps[1:]] == [True, False]
+
+
+def test_of_a_pass_that_was_filtered_out_nothing_is_known():
+    """What LLVM says did not change is not what was printed last, if a pass ran between that it does not print."""
+    log = (
+        f"*** IR Dump At Start ***\n{START}"
+        "*** IR Dump After A on even filtered out ***\n"
+        "*** IR Dump After B on even omitted because no change ***\n"
+        "*** IR Dump After B on other omitted because no change ***\n"
+        f"*** IR Dump After C on even ***\n{EVEN.format('%n')}"
+        "*** IR Dump After D on even omitted because no change ***\n"
+    )
+    (low,) = irwidget.open(log)
+    module = MODULE.format(EVEN.format("%n"), ODD.format("%a"), OTHER.format("%b"))
+    assert told(low) == [
+        ("input", "module", START),
+        ("B", "other", START),
+        ("C", "even", module),
+        ("D", "even", module),
+    ]
+    filtered, left_out = (one.message for one in low.diagnostics)
+    assert filtered.startswith("1 times a pass was filtered out")
+    assert left_out.startswith("1 passes that changed nothing are left out")
+    assert "(B)" in left_out
+
+
+FUNCTION = "define void @f(i32 %n) {{\n  br label %1\n\n1:{0:>49} preds = %1, %0\n{1}  br label %1\n}}\n"
+
+
+def loop(text: str) -> str:
+    return f"; Preheader:\n  br label %1\n\n; Loop:\n{text.partition(chr(10) * 2)[2].removesuffix('}' + chr(10))}"
+
+
+def test_what_passes_on_loops_did_is_theirs_where_texts_before_passes_are_printed():
+    texts = [FUNCTION.format(";", f"  %a = add i32 %n, {i}\n") for i in range(4)]
+    banner = "*** IR Dump Before {} ***\n"
+    log = (
+        banner.format("Simplify (loop-simplify)") + texts[0] + banner.format("Freeze (freeze)") + loop(texts[1])
+        + banner.format("Reduce (loop-reduce)") + loop(texts[2]) + banner.format("Merge (merge)") + texts[3]
+    )  # fmt: skip
+    (low,) = irwidget.open(log)
+    assert [(dump.name, str(dump.scope)) for dump in low.dumps] == [
+        ("input", "f"),
+        ("loop-simplify", "%1 in function f"),
+        ("freeze", "%1 in function f"),
+        ("loop-simplify + loop-reduce", "f"),
+    ]
+    strange = log.replace(loop(texts[1]), loop(texts[1]).replace("1:", "9:").replace("%1", "%9"))
+    (low,) = irwidget.open(strange)  # a block that the function has not: whose loop it is, the log does not say
+    assert [(dump.name, str(dump.scope)) for dump in low.dumps][1] == ("before freeze", "%9")
+
+
+GPU = """
+module attributes {gpu.container_module} {
+  gpu.module @a {
+    gpu.func @k(%x: memref<8xi32>) kernel {
+      gpu.return
+    }
+  }
+  gpu.module @b {
+    gpu.func @k(%x: memref<8xf32>) kernel {
+      gpu.return
+    }
+  }
+  func.func @k() {
+    return
+  }
+}
+"""
+NESTED = "builtin.module(gpu.module(canonicalize,gpu.func(cse,canonicalize)),func.func(cse))"
+NAMES = ["a", "gpu.func @k in @a", "gpu.func @k in @a", "b", "gpu.func @k in @b", "gpu.func @k in @b", "func.func @k"]
+
+
+@pytest.mark.external
+def test_functions_of_one_name_are_not_compared_with_each_other():
+    (low,) = irwidget.open(
+        said("mlir-opt", GPU, f"--pass-pipeline={NESTED}", "--mlir-print-ir-after-all", "--mlir-disable-threading")
+    )
+    assert [str(dump.scope) for dump in low.dumps] == NAMES
+    assert [dump.changed for dump in low.dumps] == [True, True, False, True, True, False, True]
+
+
+@pytest.mark.external
+def test_in_a_tree_folder_texts_before_passes_are_that_and_functions_have_their_folders(tmp_path):
+    said("mlir-opt", GPU, f"--pass-pipeline={NESTED}", "--mlir-print-ir-after-all", "--mlir-print-ir-before-all",
+         "--mlir-disable-threading", f"--mlir-print-ir-tree-dir={tmp_path}")  # fmt: skip
+    (low,) = irwidget.open(tmp_path)
+    shown = sorted((str(dump.scope), dump.name, dump.changed) for dump in low.dumps if dump.step >= 0)
+    assert shown == sorted(
+        (scope, name, False)
+        for scope, name in (
+            ("a", "canonicalize"),
+            ("b", "canonicalize"),
+            ("k", "cse"),
+            ("gpu_module_a/gpu_func_k", "cse"),
+            ("gpu_module_a/gpu_func_k", "canonicalize"),
+            ("gpu_module_b/gpu_func_k", "cse"),
+            ("gpu_module_b/gpu_func_k", "canonicalize"),
+        )
+    )
+    assert len([dump for dump in low.dumps if dump.step < 0]) == 5  # each before its first pass
+
+
+MACHINE = "# Machine code for function {}: IsSSA\n\nbb.0:\n  RET 0\n\n# End machine code for function {}.\n"
+
+
+def test_what_llc_prints_of_instruction_selection():
+    """-print-isel-input and -print-after-isel, also where assembly stands on the line before."""
+    log = "".join(
+        f"\n\n*** Final LLVM Code input to ISel ***\n{OTHER.format(value)}# After Instruction Selection:\n"
+        f"{MACHINE.format('other', 'other')}\n{asm}"
+        for value, asm in (("%b", "\t.text\n\t.si"), ("%n", "ze\tother, 8\n"))
+    )
+    log = log.replace(
+        "\t.si\n\n*** Final", "\t.si# After Instruction Selection:\n" + MACHINE.format("f", "f") + "*** Final"
+    )
+    (low,) = irwidget.open(log)
+    assert [(dump.name, dump.language, str(dump.scope), dump.text) for dump in low.dumps] == [
+        ("input", "llvm", "other", OTHER.format("%b")),
+        ("isel", "mir", "other", MACHINE.format("other", "other")),
+        ("isel", "mir", "f", MACHINE.format("f", "f")),
+        ("before isel", "llvm", "other", OTHER.format("%n")),
+        ("isel", "mir", "other", MACHINE.format("other", "other")),
+    ]
+    (alone,) = irwidget.open(log.partition("# After")[0])
+    assert [dump.name for dump in alone.dumps] == ["input"]
+
+
+def test_a_message_with_a_pipeline_is_no_ir():
+    with pytest.raises(irwidget.UsageError, match="no dump that a reader knows"):
+        irwidget.open("error: 'bad' does not refer to a registered pass\nfunc.func(cse,bad)\n               ^\n")
+
+
+def test_a_text_that_begins_on_the_line_of_its_banner():
+    banner = "// -----// IR Dump After {} //----- //"
+    module = "!s32 = !cir.int<s, 32>\nmodule {\n  cir.func @f() -> !s32 {\n    cir.trap\n  }\n}\n"
+    log = f"{banner.format('A (a)')} {module}\n{banner.format('B (b)')}\n{module.replace('trap', 'unreachable')}"
+    (low,) = irwidget.open(log)
+    shown = [(dump.name, dump.text) for dump in low.dumps]
+    assert shown == [("a", module), ("b", module.replace("trap", "unreachable"))]
+
+
+PARTS = """
+module @outer {
+  module @a { func.func @f() { return } }
+  module @b { func.func @f() { return } func.func @g() { return } }
+  module { func.func @h() { return } }
+}
+"""
+
+
+@pytest.mark.external
+@pytest.mark.parametrize("last", ["canonicalize", "symbol-dce"])
+def test_modules_in_a_module_are_not_compared_with_each_other_nor_with_that(last):
+    pipeline = f"builtin.module(builtin.module(canonicalize,func.func(cse)),{last})"
+    found = irwidget.open(
+        said("mlir-opt", PARTS, f"--pass-pipeline={pipeline}", "--mlir-print-ir-after-all", "--mlir-disable-threading")
+    )
+    assert [(low.name, [dump.name for dump in low.dumps]) for low in found] == [
+        ("a", ["canonicalize", "cse"]),
+        ("b", ["canonicalize", "cse", "cse"]),
+        ("h", ["canonicalize", "cse"]),
+        ("outer", [last]),
+    ]
+
+
+DATA = Path(__file__).parent / "data"
+
+
+def first(name: str, count: int) -> str:
+    """The first lines of a log."""
+    lines = lzma.decompress((DATA / f"{name}.log.xz").read_bytes()).decode().splitlines(keepends=True)
+    return "".join(lines[:count])
+
+
+@pytest.mark.parametrize(
+    ("log", "text"),
+    [
+        ("// -----// IR Dump After A (a) //----- //\nmodule {\n  func.func @f()\n  xx.yy\n}\n\n", "module"),
+        (f"; *** IR Dump After A on [module] ***\n{START}\n!11 = !{{!22, !33}}\n", "; Module"),
+        (f"# After Instruction Selection:\n{MACHINE.format('f', 'f')}", "# Machine"),
+        (first("taichi", 22), "kernel"),
+        (first("torchscript", 5), " graph"),
+    ],
+)
+def test_a_log_that_is_cut_says_so_where_that_can_be_seen(log, text):
+    """Below a banner, and within a line that is no name; between two lines it is not always seen."""
+
+    def said_of(text: str) -> list[str]:
+        return [one.message[:26] for one in irwidget.open(text)[-1].diagnostics if one.severity == "warning"]
+
+    assert said_of(log) == said_of(f"{log}\n") == []
+    lines = [*re.finditer(r"^(?:\[.*\])?  +(?=\w\w|%\w\w).*\w\w", log[log.index(text) :], re.M)]
+    assert lines
+    cuts = [log.index(text) + line.end() - 1 for line in lines]
+    assert [said_of(log[:at]) for at in cuts] == [["The log ends in the middle"]] * len(cuts)
+    if text in ("module", "; Module"):
+        assert said_of(log[: log.index(text)]) == ["The log ends in the middle"]
+
+
+@pytest.mark.parametrize(
+    "banner", ["// -----// IR Dump After B (b) //----- //", "; *** IR Dump After BPass on other ***"]
+)
+def test_a_log_that_is_cut_in_a_banner_says_so(banner):
+    text = "module {\n}\n\n" if banner.startswith("/") else START
+    whole = f"{banner}\n{text}"
+    assert not irwidget.open(whole * 2)[0].diagnostics
+    for at in range(11, len(banner) - 3):
+        (low,) = irwidget.open(whole + banner[:at])
+        (said,) = [one.message for one in low.diagnostics if one.severity == "warning"]
+        assert said.startswith("The log ends within the line that names a pass")
+        assert [dump.text.strip() for dump in low.dumps] == [text.strip()]
