@@ -104,6 +104,7 @@ SITES: Mapping[str, tuple[str, str]] = {
     "cudagraph_post_compile": ("torch._inductor.output_code", "cudagraph_post_compile"),
     "cudagraph_partition_post_compile": ("torch._inductor.output_code", "cudagraph_partition_post_compile"),
     "caching_allocator": ("torch._inductor.cudagraph_utils", "check_caching_allocator_for_cudagraphs"),
+    "triton_key": ("torch._inductor.runtime.triton_compat", "triton_key"),
     "set_driver_to_gpu": ("torch._inductor.runtime.triton_helpers", "set_driver_to_gpu"),
     "cuda_interface": ("torch._dynamo.device_interface", "CudaInterface"),
 }
@@ -123,6 +124,21 @@ WARM = (
     "torch._inductor.fx_passes.pad_mm",
     "torch._inductor.runtime.triton_heuristics",
     "torch._inductor.mkldnn_lowerings",
+    "torch._inductor.codegen.cpp_wrapper_cpu_array_ref",
+    "torch._inductor.codegen.cpp_wrapper_gpu",
+    "torch._inductor.codegen.cpp_wrapper_mps",
+    "torch._inductor.codegen.cuda_combined_scheduling",
+    "torch._inductor.codegen.halide",
+    "torch._inductor.codegen.pallas",
+    "torch._inductor.codegen.python_wrapper_mtia",
+    "torch._inductor.codegen.wrapper_fxir",
+    "torch._inductor.codegen.xpu.xpu_combined_scheduling",
+    "torch._inductor.bounds",
+    "torch._inductor.tiling_utils",
+    "torch._dynamo.backends.distributed",
+    "torch.distributed.tensor.experimental",
+    "torch.utils.cpp_extension",
+    "sympy.physics.units",
 )
 """What torch.compile imports as it runs: imported once in the kernel, so that its copies have it."""
 
