@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from irwidget import private_torch
 from irwidget.checking.allowance import ExpectedResult, Unchecked, result_of
 from irwidget.checking.resampling import opposite, resampled
 from irwidget.frontends import held
@@ -428,7 +429,7 @@ class _Written:
     def _copy(self) -> ExportedCopy | None:
         if self._program.written is None:
             return None
-        written = ExportedCopy.of(self._program.written.run_decompositions({}))
+        written = ExportedCopy.of(private_torch.decomposed(self._program.written, {}))
         same = [spec.kind for spec in written.outputs] == [spec.kind for spec in self._program.outputs]
         return written if same else None
 

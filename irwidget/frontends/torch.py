@@ -100,13 +100,13 @@ def _decomposed(
     table = {**known, **decompositions_places.traceable(known), **more}
     alone = open_ or isinstance(model, torch.export.ExportedProgram)
     try:
-        decomposed = program.run_decompositions(table)
+        decomposed = private_torch.decomposed(program, table)
         if alone or not gradients.are_left(decomposed):
             return decomposed
     except Exception as error:
         if alone or not _may_take_gradients(error):
             raise
-    return gradients.program(model, *inputs).run_decompositions(table)
+    return private_torch.decomposed(gradients.program(model, *inputs), table)
 
 
 def traced(

@@ -84,6 +84,8 @@ def captured(given: Given, arch: str | None, execute: Literal["", "graphs", "cod
             from irwidget.inductor import gpu as gpu  # imported once here, not in every copy
         else:
             torch_settings.try_compiler()
+        if arch or execute:
+            torch_settings.hash_triton()
         if not torch.cuda.is_available():  # they are made once for each process, for the device that it has
             torch_settings.warm()
         if execute:

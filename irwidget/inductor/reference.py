@@ -20,7 +20,7 @@ from irwidget.checking.evaluate import Rounding, Wide
 from irwidget.checking.expected import CLOSER, SAMPLES
 from irwidget.checking.resampling import resampled
 from irwidget.inductor import attributes, private
-from irwidget.private_torch import is_mutable, storage_id, viewed
+from irwidget.private_torch import default_decompositions, is_mutable, storage_id, viewed
 
 _MUTABLE = ("aten.native_batch_norm", "aten.cudnn_batch_norm")
 """Operations that change an argument and whose schema does not say so."""
@@ -169,7 +169,7 @@ def _program(outcome: Outcome, args: list[Any]) -> tuple[torch.fx.GraphModule, l
     def flat(*values: Any) -> list[Any]:
         return list(outcome(values, copied=False).values())
 
-    table: Any = torch.export.default_decompositions()
+    table = default_decompositions()
     try:
         made = make_fx(flat, table)(*own(args))
         if _changes(made):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 from collections.abc import Callable, Mapping
@@ -21,6 +22,7 @@ def put(folder: str) -> None:
     inductor.compile_threads = 1
     inductor.cpp.vec_isa_ok = True
     private.config(private.DYNAMO).suppress_errors = False
+    private.config(private.DYNAMO).run_gc_after_compile = False  # the copy ends soon
     _without_compiler()
     private.put("backward_now", True)
     private.put("is_of_modules", lambda translator: False)
@@ -96,6 +98,12 @@ def _without_compiler() -> None:
 
     private.wrap("cpp_compiler", named)
     private.wrap("isa_builds", tried)
+
+
+def hash_triton() -> None:
+    """Have Triton make the hash of its own files, hundreds of megabytes, which each kernel for a GPU has in its key."""
+    with contextlib.suppress(Exception):  # what needs it says it better
+        private.get("triton_key")()
 
 
 def warm(joint: Any = None, post: Any = None) -> None:

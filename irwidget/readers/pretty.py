@@ -5,6 +5,7 @@ It is what `--mlir-pretty-debuginfo` prints; no parser of MLIR reads it.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 
@@ -25,8 +26,17 @@ def _nested(depth: int) -> str:
     return rf"{place}(?: at {place}){_CALLERS}"
 
 
-_AT_END = re.compile(rf" ({_nested(4)})$")
-_ARGUMENT = re.compile(rf"{_STRING}| ({_nested(2)})(?=[,)])")
+@functools.cache
+def _at_end() -> re.Pattern[str]:
+    """The location at the end of a line; it takes half a second to compile."""
+    return re.compile(rf" ({_nested(4)})$")
+
+
+@functools.cache
+def _of_argument() -> re.Pattern[str]:
+    return re.compile(rf"{_STRING}| ({_nested(2)})(?=[,)])")
+
+
 _ALIAS = re.compile(r"^(#loc\d*) = (?!loc\()(.*)$")
 _CALLER = " at "
 _NAMED = re.compile(r'(^|[\[(]|, | at )([^"\[\]()\n#][^"\n]*?):(\d+):(\d+)(?=$|[\])]|, | at )')
@@ -37,7 +47,11 @@ def is_pretty(text: str) -> bool:
     lines = lines_of(text.partition("{-#")[0])
     named = [line for line in lines if line.startswith("#loc")]
     closing = [line for line in lines if line.startswith(("}", "  }")) and not line.endswith("{")]
-    return bool(named or closing) and all(map(_ALIAS.match, named)) and all(map(_AT_END.search, closing))
+    return bool(named or closing) and all(map(_ALIAS.match, named)) and all(map(_ends_in_a_place, closing))
+
+
+def _ends_in_a_place(line: str) -> bool:
+    return " " in line.strip() and _at_end().search(line) is not None
 
 
 def spelt_out(text: str) -> str:
@@ -62,8 +76,8 @@ def _joined(text: str) -> Iterator[str]:
 def _spelt_out(line: str) -> str:
     if alias := _ALIAS.match(line):
         return f"{alias[1]} = loc({_usual(alias[2])})"
-    line = _AT_END.sub(lambda found: f" loc({_usual(found[1])})", line)
-    return _ARGUMENT.sub(lambda found: f" loc({_usual(found[1])})" if found[1] else found[0], line)
+    line = _at_end().sub(lambda found: f" loc({_usual(found[1])})", line)
+    return _of_argument().sub(lambda found: f" loc({_usual(found[1])})" if found[1] else found[0], line)
 
 
 def _usual(place: str) -> str:

@@ -92,12 +92,14 @@ def run(text: str, invocation: Invocation, constants: Mapping[str, Any], limits:
     `constants` are the bytes of external globals by name. Raises NotExecutable before the code runs, Crashed and
     TookTooLong after it has begun.
     """
+    import llvmlite.binding as binding  # once here, not in every copy
+
     with mmap.mmap(-1, 1) as begun:  # shared with the copy
 
         def work() -> Calls | str:
             _unbuffered()
             try:
-                call = _compile(text, invocation, constants)
+                call = _compile(text, invocation, constants, binding)
             except (NotExecutable, calling.NotCallable, llvm.Rejected, RuntimeError) as error:
                 return str(error) or type(error).__name__
             begun[0] = 1
@@ -124,10 +126,8 @@ def _unbuffered() -> None:
         library.setvbuf(ctypes.c_void_p.in_dll(library, "stdout"), None, 2, 0)
 
 
-def _compile(text: str, invocation: Invocation, constants: Mapping[str, Any]) -> Callable[[], Calls]:
+def _compile(text: str, invocation: Invocation, constants: Mapping[str, Any], binding: Any) -> Callable[[], Calls]:
     """The machine code of a module, ready to be called on each of the inputs."""
-    import llvmlite.binding as binding
-
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     _load_libraries(binding)

@@ -15,6 +15,8 @@ import threading
 
 import pytest
 import torch
+from torch._export import utils
+from torch._ops import OperatorBase
 from torch.overrides import TorchFunctionMode
 
 from irwidget import private_torch as private
@@ -429,6 +431,38 @@ def test_a_module_keeps_its_tensors_in_two_places():
     parameters["weight"] = torch.nn.Parameter(torch.full((2,), 7.0))
     assert module.weight[0] == 7
     assert buffers["running_mean"] is module.running_mean
+
+
+def test_a_program_is_decomposed_as_by_torch_which_finds_its_operators_once(monkeypatch):
+    def finds():
+        found.append(True)
+        find()
+
+    def composite(x):
+        return torch.nn.functional.linear(x, x) + torch.ops.irwidget_contract.composite(x)
+
+    found, find = [], utils._materialize_cpp_cia_ops
+    monkeypatch.setattr(utils, "_materialize_cpp_cia_ops", finds)
+    ours = torch.library.Library("irwidget_contract", "FRAGMENT")
+    try:
+        ours.define("composite(Tensor x) -> Tensor")
+        ours.impl("composite", lambda x: x + 1, "CompositeImplicitAutograd")
+        module = torch.nn.Module()
+        module.forward = composite
+        program = torch.export.export(module, (torch.ones(2, 2),))
+        for table in ({}, {torch.ops.aten.linear.default: lambda x, y: x @ y.t()}):
+            plain = program.run_decompositions(table)
+            before = private.kernels(), OperatorBase.py_impl
+            found.clear()
+            assert private.decomposed(program, table).graph_module.code == plain.graph_module.code
+            assert found == [True]
+            assert before == (private.kernels(), OperatorBase.py_impl)
+        found.clear()
+        by_default = private.default_decompositions()
+        assert found == [True]
+        assert by_default.keys() == dict(torch.export.default_decompositions().items()).keys()
+    finally:
+        ours._destroy()
 
 
 def test_modes_are_counted_and_taken_off():

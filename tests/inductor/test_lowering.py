@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import sys
 from itertools import groupby
 
 import pytest
@@ -57,6 +58,25 @@ def test_every_stage_has_its_dumps_in_order(on_gpu):
     assert "dynamo" in on_gpu["dynamo_fx"].dumps[-1].name
     assert on_gpu["inductor_fx"].dumps[-1].name == "post-grad passes"
     assert on_gpu["inductor_loop_ir"].text.startswith("op0: ExternKernelSchedulerNode")
+
+
+@pytest.mark.parametrize("options", [{"to": "inductor_triton", "arch": "sm_80"}, {"to": "inductor_cpp", "check": True}])
+def test_a_copy_of_the_kernel_imports_nothing_of_torch_and_hashes_no_triton(options, monkeypatch, tmp_path):
+    """Each copy would do so again."""
+    real, hashed = capture.capture, private.get("triton_key").cache_info
+
+    def noted(asked):
+        before, known = set(sys.modules), hashed().currsize
+        made = real(asked)
+        new = [name for name in set(sys.modules) - before if name.split(".")[0] in ("sympy", "torch")]
+        new += ["triton_key"] * (hashed().currsize > known and bool(asked.arch or asked.execute))
+        with (tmp_path / "new").open("a") as file:
+            file.writelines(f"{name}\n" for name in new if ".compile_tasks." not in name)  # the code itself
+        return made
+
+    monkeypatch.setattr(capture, "capture", noted)
+    irwidget.lower(lambda x: torch.softmax(torch.relu(x) @ x.T, -1).sum(0), torch.ones(4, 8), **options)
+    assert (tmp_path / "new").read_text() == ""
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="takes g++")

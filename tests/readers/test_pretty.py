@@ -97,3 +97,11 @@ def test_a_log_opens_with_the_same_dumps(tmp_path, scope):
     assert [name for name, _, _ in usual] == ["canonicalize", "cse", "convert-arith-to-llvm"]
     assert Location("a.py", 3, 8) in usual[0][2]
     assert dumps("--mlir-pretty-debuginfo") == usual
+
+
+def test_an_expression_that_takes_long_to_compile_waits_for_the_first_place():
+    pretty._at_end.cache_clear()
+    assert not pretty.is_pretty("func.func @f() {\n  return\n}\n")
+    assert pretty._at_end.cache_info().currsize == 0
+    assert pretty.is_pretty("func.func @f() {\n  return a.py:1:2\n} a.py:3:8\n")
+    assert pretty._at_end.cache_info().currsize == 1

@@ -13,6 +13,7 @@ import lzma
 import os
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -436,6 +437,7 @@ def made(name: str, frontend: FrontEnd | None = None) -> Any:
     return facts(compile(function, inputs, frontend=frontend))
 
 
+@cache
 def real() -> dict[str, Any]:
     return json.loads(lzma.decompress(FILE.read_bytes()))
 

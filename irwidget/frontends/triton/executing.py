@@ -129,7 +129,8 @@ def _storages(values: Sequence[Any], memories: Memories) -> dict[int, _Reachable
     given = [tensor for value in values for tensor in tensors(value)]
     wide = any(tensor.dtype in (torch.int64, torch.uint64) for tensor in given)
     if wide or any(is_address(value) or (isinstance(value, int) and value >= 1 << 32) for value in values):
-        given += [one for one in gc.get_objects() if type(one) in (torch.Tensor, torch.nn.Parameter)]
+        kinds = torch.Tensor, torch.nn.Parameter
+        given += [one for one in gc.get_referrers(*kinds) if type(one) in kinds]  # objects refer to their classes
     for tensor in given:
         storage = _storage(tensor)
         if storage is not None and storage.nbytes():
