@@ -43,7 +43,8 @@ def _of_bytes(x: Any, *others: Any, **_: Any) -> bool:
 
 def held(number: Any, kind: torch.dtype) -> Any:
     """The number of an integer dtype that eager PyTorch takes for one that it may not hold: its low bits."""
-    if not _is_number(number) or kind.is_floating_point or kind.is_complex or kind == torch.bool:
+    whole = _is_number(number) or (isinstance(number, torch.SymInt) and kind != torch.int64)
+    if not whole or kind.is_floating_point or kind.is_complex or kind == torch.bool:
         return number
     limits = torch.iinfo(kind)
     return (number - limits.min) % (1 << limits.bits) + limits.min

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from irwidget.frontends.decompositions_bytes import value_of, wide
+from irwidget.frontends.decompositions_bytes import held, value_of, wide
 from irwidget.private_torch import pytree
 
 aten: Any = torch.ops.aten
@@ -25,7 +25,7 @@ _IN_LINALG = {
     *(aten.bitwise_left_shift.Tensor, aten.__lshift__.Tensor),
 }
 """Beside those that are wrong everywhere. Sums, differences and whether two are equal are right everywhere."""
-_OF_SIZES = {*_EVERYWHERE, *_IN_LINALG, aten.add.Tensor, aten.sub.Tensor}
+_OF_SIZES = {*_EVERYWHERE, *_IN_LINALG, aten.remainder.Scalar, aten.add.Tensor, aten.sub.Tensor}
 """What takes a number that run time knows as a tensor of int64."""
 
 
@@ -49,6 +49,8 @@ def in_one(operator: Any, before: Callable[..., Any] | None) -> Callable[..., An
         def as_all(one: Any) -> Any:
             return wide(one).to(kind) if kind and _counts(operator, one) and one.dtype != kind else one
 
+        if kind and operator is aten.remainder.Scalar:
+            return operator(wide(args[0]).to(torch.int64), held(args[1], kind)).to(kind)
         args, kwargs = pytree.tree_map(as_all, (args, kwargs))
         if kind:
             args = tuple(torch.full((), one, dtype=kind) if _is_size(one) else one for one in args)

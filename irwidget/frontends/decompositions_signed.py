@@ -8,9 +8,10 @@ from typing import Any
 import torch
 
 from irwidget.frontends import decompositions_order
-from irwidget.frontends.decompositions_bytes import value_of, wide
-from irwidget.frontends.decompositions_kinds import How, alike, is_byte, narrowed, number
+from irwidget.frontends.decompositions_bytes import held, value_of, wide
+from irwidget.frontends.decompositions_kinds import COMPARISONS, How, alike, is_byte, narrowed, number
 from irwidget.frontends.decompositions_narrow import copysign, fmod, in_single
+from irwidget.private_torch import statically_known_true
 
 aten: Any = torch.ops.aten
 
@@ -185,6 +186,28 @@ _SHIFTS: dict[Any, How] = {
     aten.__lshift__.Tensor: _shifted(aten.bitwise_left_shift.Tensor),
     aten.__rshift__.Tensor: _shifted(aten.bitwise_right_shift.Tensor),
 }
+
+
+def _exceeds(x: Any, number: Any) -> bool:
+    """Whether integers with a sign are compared with a number that their dtype does not hold."""
+    kind, number = value_of(x).dtype, value_of(number)
+    return kind in (torch.int8, torch.int16, torch.int32) and not statically_known_true(held(number, kind) == number)
+
+
+def _brought_within(operator: Any) -> Callable[..., Any]:
+    """Compared with the low bits of the number, as eager PyTorch does it."""
+
+    def made(x: Any, number: Any) -> Any:
+        if not _exceeds(x, number):
+            return NotImplemented
+        open_ = isinstance(number, torch.SymInt)  # of which it is not known whether the bits are all
+        return operator(x.to(torch.int64) if open_ else x, held(number, x.dtype))
+
+    return made
+
+
+BEYOND: dict[Any, How] = {operator: (_exceeds, _brought_within(operator)) for operator in COMPARISONS}
+"""By operator, in all languages: whether it is taken apart, and how."""
 _DIVISIONS = (aten.div.Tensor_mode, aten.div.Scalar_mode)
 _REMAINDERS = (aten.remainder.Tensor, aten.remainder.Scalar)
 IN_LINALG: dict[Any, How] = {

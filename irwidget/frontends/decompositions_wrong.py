@@ -1,6 +1,5 @@
-"""Operators that torch-mlir lowers to something else than PyTorch computes, in terms of others.
-
-Most are of unsigned elements that it takes for signed ones: true is -1 there, and 200 of a byte -56.
+"""Operators that torch-mlir lowers to something else than PyTorch computes, in terms of others; most are of unsigned
+elements that it takes for signed ones: true is -1 there, and 200 of a byte -56.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from irwidget.frontends import (
     decompositions_unsigned,
     decompositions_views,
 )
-from irwidget.frontends.decompositions_bytes import either, held, value_of, wide
+from irwidget.frontends.decompositions_bytes import either, value_of, wide
 from irwidget.frontends.decompositions_kinds import How, as_row, is_byte, is_single, is_truth
 
 aten: Any = torch.ops.aten
@@ -91,7 +90,7 @@ def _equals_wrongly(*right: torch.dtype) -> Callable[..., bool]:
             return _of_byte_and_other(x, y) and not {value_of(x).dtype, value_of(y).dtype} & {*right}
         if isinstance(y, float):
             return is_byte(x) and y.is_integer() and (-128 <= y < 0 or 128 <= y < 256)
-        return is_byte(x) and not -128 <= y < 128
+        return is_byte(x) and not (isinstance(y, int) and -128 <= y < 128)
 
     return takes
 
@@ -117,7 +116,7 @@ def _compared(operator: Any, takes: Callable[..., bool]) -> Callable[..., Any]:
             return NotImplemented
         if isinstance(y, torch.Tensor):
             return operator(wide(x), wide(y))
-        return operator(wide(x).to(torch.result_type(x, y)), y) if isinstance(y, float) else operator(wide(x), y & 255)
+        return operator(wide(x).to(torch.result_type(x, y)), y) if isinstance(y, float) else operator(wide(x), y % 256)
 
     return made
 
@@ -132,17 +131,6 @@ def _widened(operator: Any, takes: Callable[..., bool], kind: Callable[..., Any]
         return found.to(kind(*given)) if kind(*given) else found
 
     return made
-
-
-def _is_beyond(x: Any, number: Any) -> bool:
-    """Whether integers with a sign are compared with a number that their dtype does not hold."""
-    kind = value_of(x).dtype
-    return kind in (torch.int8, torch.int16, torch.int32) and held(number, kind) != number
-
-
-def _brought_within(operator: Any) -> Callable[..., Any]:
-    """Compared with the low bits of the number, as eager PyTorch does it."""
-    return lambda x, number: operator(x, held(number, x.dtype)) if _is_beyond(x, number) else NotImplemented
 
 
 def _kind_of_both(x: Any, y: Any, *_: Any) -> torch.dtype:
@@ -435,10 +423,6 @@ def _both(*tables: Mapping[Any, How]) -> dict[Any, How]:
 
 
 _ORDERS = {name: _orders_wrongly(*right) for name, right in _RIGHT.items()}
-_BEYOND: dict[Any, How] = {
-    operator: (_is_beyond, _brought_within(operator))
-    for operator in (getattr(aten, name).Scalar for name in (*_RIGHT, "eq", "ne"))
-}
 _IN_LINALG = _signed({**_ORDERS, **dict.fromkeys(("eq", "ne"), _equals_wrongly())}, _leaves_by_number, _of_bytes)
 _IN_TOSA = {
     **_signed(
@@ -457,7 +441,7 @@ _IN_TOSA = {
 _SIGNED = {
     "": _both(
         *(_IN_LINALG, decompositions_unsigned.IN_LINALG),
-        *(decompositions_truths.IN_ALL, decompositions_signed.IN_LINALG, _BEYOND),
+        *(decompositions_truths.IN_ALL, decompositions_signed.IN_LINALG, decompositions_signed.BEYOND),
         *(decompositions_folded.IN_ALL, decompositions_floats.IN_LINALG, decompositions_convolutions.IN_LINALG),
         *(decompositions_pools.UNEVEN, decompositions_scatter.IN_LINALG, decompositions_pads.IN_BOTH),
         {one: (_TAKES[one], _TABLE[one]) for one in (*_SCATTERS, *_INDEX_PUTS)},
@@ -465,12 +449,17 @@ _SIGNED = {
     ),
     "TOSA": _both(
         *(_IN_TOSA, decompositions_unsigned.IN_TOSA, decompositions_truths.IN_TOSA),
-        *(decompositions_signed.IN_TOSA, _BEYOND, decompositions_folded.IN_ALL, decompositions_floats.IN_TOSA),
+        *(
+            decompositions_signed.IN_TOSA,
+            decompositions_signed.BEYOND,
+            decompositions_folded.IN_ALL,
+            decompositions_floats.IN_TOSA,
+        ),
         *(decompositions_convolutions.IN_TOSA, decompositions_slices.IN_BOTH, decompositions_pads.IN_BOTH),
         *(decompositions_pools.AVERAGED, decompositions_dynamic.EVERYWHERE),
     ),
     "StableHLO": _both(
-        *(_BEYOND, decompositions_pools.CEILED, {one: _MOVED[one] for one in _SEARCHES}),
+        *(decompositions_signed.BEYOND, decompositions_pools.CEILED, {one: _MOVED[one] for one in _SEARCHES}),
         *(decompositions_truths.IN_STABLEHLO, decompositions_signed.IN_STABLEHLO, decompositions_folded.IN_ALL),
         *(decompositions_floats.IN_STABLEHLO, decompositions_unsigned.IN_STABLEHLO, decompositions_slices.IN_BOTH),
         *(decompositions_convolutions.IN_STABLEHLO, decompositions_empty.IN_ALL, decompositions_dynamic.IN_STABLEHLO),

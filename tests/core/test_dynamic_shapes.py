@@ -142,3 +142,18 @@ def test_sizes_that_do_not_fit_are_told(rewriting: Callable[[str, str], Path]) -
         "after wrong it was not executed: its operations do not fit together for the sizes of the inputs: "
         "number of output elements (2) doesn't match expected number of elements ("
     )
+
+
+def beside_a_size(x: torch.Tensor) -> Any:
+    """Bytes and a number that run time knows, which is taken for one of their dtype."""
+    n = x.shape[0]
+    return x - n, n - x, x * n, x % n, x // n, x < n, x >= n * 60, x == n, x.clamp(n - 2, n), x & n, x > n // 2
+
+
+@pytest.mark.parametrize("to", ["linalg_on_tensors_mlir", "stablehlo_mlir"])
+@pytest.mark.parametrize("kind", [torch.uint8, torch.int8])
+def test_numbers_that_run_time_knows_beside_bytes(kind: torch.dtype, to: str) -> None:
+    low = irwidget.lower(
+        beside_a_size, torch.arange(-120, 120, 3).to(kind).view(5, 16), to=to, dynamic_shapes=(SIZES,), check=True
+    )
+    assert getattr(low.check, "state", "") == "equal", low.check
