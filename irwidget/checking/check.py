@@ -67,11 +67,44 @@ def _checked(source: Source, trace: Trace, options: Options, expected: Expected,
     return last(trace, judged, runner.verdict(runnable[-1]).reason)
 
 
+def _first_wrong(runner: _DumpRunner, candidates: list[int]) -> Verdict:
+    """The first wrong pass before a dump that is wrong.
+
+    Dumps of the torch dialect are executed by way of linalg. Where that may be what is wrong, as the start differs
+    and the first dump of another dialect does not, the pass is one of those after that.
+    """
+    found = _halved(runner, candidates)
+    others = [i for i in candidates if not _is_of_torch(runner.trace.dumps[i].text)]
+    apart = found.index == 0 and others and others[0] > 0 and runner.verdict(others[0]).state == "equal"
+    return _halved(runner, others) if apart else found
+
+
 def _of_each(trace: Trace, verdicts: Sequence[Verdict]) -> Verdict:
+    verdicts = _without_others(verdicts)
     wrong = next((verdict for verdict in verdicts if verdict.state == "differs"), None)
     judged = [verdict for verdict in verdicts if verdict.state != "not checked"]
     said = wrong or (last(trace, judged[-1], verdicts[-1].reason) if judged else verdicts[-1])
     return replace(said, each=tuple(verdicts))
+
+
+def _without_others(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Verdicts without what another route than the lowering's own is to blame for.
+
+    The program of the start can be no other than eager PyTorch's where a dump that was made of it is equal.
+    """
+    judged = [verdict for verdict in verdicts if verdict.state != "not checked"]
+    right = next((verdict for verdict in judged if verdict.state == "equal"), None)
+    if not judged or judged[0].index != 0 or right is None or right is judged[0]:
+        return list(verdicts)
+    reason = f"the route that executed it is wrong, as what was made of it is equal after {right.dump}"
+    start = verdicts.index(right)
+    others = (
+        replace(verdict, state="not checked", reason=reason, error=None, element=None)
+        if verdict.state == "differs"
+        else verdict
+        for verdict in verdicts[:start]
+    )
+    return [*others, *verdicts[start:]]
 
 
 def with_start(verdict: Verdict, start: str) -> Verdict:
@@ -96,7 +129,7 @@ def last(trace: Trace, judged: Verdict, why: str = "") -> Verdict:
     return replace(judged, state="not checked", reason=reason)
 
 
-def _first_wrong(runner: _DumpRunner, candidates: list[int]) -> Verdict:
+def _halved(runner: _DumpRunner, candidates: list[int]) -> Verdict:
     """Between a dump that is right and the last, which is wrong: the pass that made it so, by halving."""
     low, high = -1, len(candidates) - 1
     while high - low > 1:
@@ -214,8 +247,12 @@ class _Level:
     pipeline: str
 
 
+def _is_of_torch(text: str) -> bool:
+    return "!torch." in text
+
+
 _LEVELS = (
-    _Level(lambda text: "!torch." in text, _FROM_TORCH),
+    _Level(_is_of_torch, _FROM_TORCH),
     _Level(lambda text: _ALONG_NOTHING in text, f"func.func(stablehlo-aggressive-simplification),{_FROM_STABLEHLO}"),
     _Level(lambda text: " chlo." in text or "stablehlo." in text, _FROM_STABLEHLO),
     _Level(lambda text: "tosa." in text, _FROM_TOSA),

@@ -71,6 +71,7 @@ def _called(module: Any, step: Step, invocation: events.Invocation) -> jit.Calls
 def _llvm_ir(module: Any, step: Step) -> tuple[str, Mapping[str, Any]]:
     """LLVM IR of a module, which is changed, and the bytes of the globals that it leaves out."""
     _without_wide_negations(module)
+    interpreted.with_values(module, unsigned=True)
     for planned in mlir.plan(step.arguments, module.context) if step.arguments else ():
         mlir.run(planned, module)
     return translate.bare(module.operation)

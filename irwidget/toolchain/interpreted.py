@@ -60,19 +60,29 @@ def _called(module: Any, invocation: Invocation) -> jit.Calls:
         )
 
 
-def with_values(module: Any) -> None:
-    """Constants as the interpreter knows them: StableHLO's own, with their values in place of resources."""
+def with_values(module: Any, *, unsigned: bool = False) -> None:
+    """Constants as the interpreter knows them: StableHLO's own, with their values in place of resources.
+
+    With `unsigned` only those without a sign in resources, of which `stablehlo-legalize-to-linalg` makes invalid IR.
+    """
     ir = mlir.ir
     for one in _operations(module):
         if one.name not in ("stablehlo.constant", "arith.constant"):
             continue
         value, kind = one.attributes["value"], one.results[0].type
+        if unsigned and not (_has_no_sign(kind) and constants.is_resource(value)):
+            continue
         with one.location, ir.InsertionPoint(one):
             if constants.is_resource(value):  # whose values the interpreter would take from anywhere
                 value = _tensor(Array(constants.values(value), ()), kind)
             own = ir.Operation.create("stablehlo.constant", [kind], attributes={"value": value})
         one.results[0].replace_all_uses_with(own.result)
         one.erase()
+
+
+def _has_no_sign(kind: Any) -> bool:
+    ir = mlir.ir
+    return isinstance(kind, ir.RankedTensorType) and str(kind.element_type).startswith("ui")
 
 
 def _with_wide_integers(module: Any) -> None:

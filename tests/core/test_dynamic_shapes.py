@@ -48,6 +48,43 @@ class Attending(nn.Module):
         )
 
 
+def test_a_route_that_is_wrong_is_no_wrong_dump() -> None:
+    """torch-mlir's linalg, by which dumps of the torch dialect are executed, has this view wrong; StableHLO right."""
+    sizes = {0: SIZES[0], 1: torch.export.Dim("m", min=4, max=50)}
+    low = irwidget.lower(
+        nn.Linear(4, 3), torch.randn(5, 6, 4), to="stablehlo_mlir", dynamic_shapes=(sizes,), check="each"
+    )
+    assert low.check
+    assert low.check.state == "equal", low.check
+    assert [one.state for one in low.check.each] == ["not checked", "not checked", "equal", "equal"]
+    assert low.check.each[0].reason.startswith("the route that executed it is wrong, as what was made of it is equal")
+
+
+def test_a_route_that_is_wrong_hides_no_wrong_pass(rewriting: Callable[[str, str], Path]) -> None:
+    sizes = {0: SIZES[0], 1: torch.export.Dim("m", min=4, max=50)}
+    pipeline = f"mlir-opt --cse | user-tool {rewriting('stablehlo.add', 'stablehlo.subtract')}"
+    given = torch.randn(5, 6, 4)
+    low = irwidget.lower(
+        nn.Linear(4, 3), given, to="stablehlo_mlir", dynamic_shapes=(sizes,), pipeline=pipeline, check=True
+    )
+    assert low.check
+    assert (low.check.state, low.check.dump) == ("differs", "wrong"), low.check
+
+
+BYTES = torch.arange(150, 300).to(torch.uint8)
+
+
+def test_constants_without_a_sign_are_executed() -> None:
+    low = irwidget.lower(
+        lambda x: BYTES[: x.shape[0]] // 3 + x[:, 0],
+        GIVEN[0],
+        to="stablehlo_mlir",
+        dynamic_shapes=SHAPES[:1],
+        check=True,
+    )
+    assert getattr(low.check, "state", "") == "equal", low.check
+
+
 def along(x: torch.Tensor, other: torch.Tensor) -> Any:
     """What is summed, spread out and padded along a dynamic dimension."""
     padded = F.pad(x, (1, -1, (-x.shape[0]) % 8, 2), value=0.5)
