@@ -550,3 +550,28 @@ def comparisons_wrapped(wrap: Callable[[Callable[..., list[Any]]], Callable[...,
     finally:
         for home in homes:
             home.not_close_error_metas = original
+
+
+def other_sizes(shapes: Sequence[Sequence[Any]], given: Sequence[Sequence[int]], step: int) -> list[list[int]] | None:
+    """Sizes of shapes with symbols for other numbers than are given, within the symbols' ranges; None where none are.
+
+    `step` says how far away: with one below zero they are smaller, not below 2.
+    """
+    import torch
+
+    found: dict[Any, int] = {}
+    pairs = [pair for shape, sizes in zip(shapes, given, strict=True) for pair in zip(shape, sizes, strict=True)]
+    for size, number in pairs:
+        if isinstance(size, torch.SymInt) and size.node.expr.is_symbol and size.node.expr not in found:
+            expression, away = size.node.expr, step + len(found) * (1 if step > 0 else 0)
+            limits = size.node.shape_env.var_to_range[expression]
+            found[expression] = number + away if max(limits.lower, 2) <= number + away <= limits.upper else number
+    if found == {size.node.expr: number for size, number in pairs if isinstance(size, torch.SymInt)}:
+        return None
+    try:
+        return [
+            [int(size.node.expr.xreplace(found)) if isinstance(size, torch.SymInt) else size for size in shape]
+            for shape in shapes
+        ]
+    except TypeError:  # a size that hangs on others than the inputs have
+        return None

@@ -10,13 +10,13 @@ import contextlib
 import copy
 import functools
 import itertools
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from irwidget import private_torch
 from irwidget.checking.allowance import ExpectedResult, Unchecked, result_of
-from irwidget.checking.resampling import opposite, resampled
+from irwidget.checking.resampling import opposite, resampled, resized, shapes_in
 from irwidget.frontends import held
 from irwidget.lazy import cached_property
 from irwidget.toolchain import forked
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 OTHERS = 4
 """Sets of inputs made of the user's: a fault can hide behind values that happen to be these."""
+SIZES = (3, -1)
+"""How far dynamic sizes of two more sets are from the user's: a fault can hide behind a size, too."""
 _MANY = 100_000
 """Elements of inputs above which one other set is enough."""
 SAMPLES = 6
@@ -147,7 +149,8 @@ def expect(
         said = next(iter(str(error).strip().splitlines()), "")
         raise Unchecked(f"eager PyTorch fails: {type(error).__name__}: {said}".rstrip(": ")) from error
     others = functools.partial(call, samples_wanted=samples // 2)
-    cases = (first, *_others(model, args, kwargs, others, seconds, memory, _branches(program) - first.taken))
+    given = _Given(model, args, kwargs, shapes_in(program.module, program.arguments, (args, dict(kwargs))))
+    cases = (first, *_others(given, others, seconds, memory, _branches(program) - first.taken))
     left = _branches(program) - frozenset[tuple[str, bool]]().union(*(case.taken for case in cases))
     unexecuted = tuple(f"{name} where it is {chosen}" for name, chosen in sorted(left))
 
@@ -167,10 +170,31 @@ def _branches(program: ExportedCopy) -> frozenset[tuple[str, bool]]:
     return frozenset((name, chosen) for name in conditions(program.module).values() for chosen in (False, True))
 
 
+@dataclass(frozen=True)
+class _Given:
+    """What a model is called with, and the shapes of its inputs, with symbols for what is dynamic."""
+
+    model: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    shapes: Sequence[Any]
+
+    def others(self, count: int) -> Iterator[Any]:
+        """Inputs with other values, then with other sizes, where these are dynamic."""
+        yield from map(self._resampled, range(count))
+        sized = (resized(self._resampled(seed), self.shapes, step) for seed, step in enumerate(SIZES))
+        yield from (one for one in sized if one is not None)
+
+    def opposites(self, count: int) -> Iterator[Any]:
+        """Inputs with values of the other sign."""
+        yield from (opposite(self._resampled(seed)) for seed in range(count, count + OTHERS))
+
+    def _resampled(self, seed: int) -> Any:
+        return resampled((self.args, dict(self.kwargs)), seed)
+
+
 def _others(
-    model: Any,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
+    given: _Given,
     call: Callable[..., ExpectedCall],
     seconds: float,
     memory: int | None,
@@ -184,22 +208,20 @@ def _others(
 
     from irwidget.private_torch import pytree
 
-    leaves = [leaf for leaf in pytree.tree_leaves((args, dict(kwargs))) if isinstance(leaf, torch.Tensor)]
+    leaves = [leaf for leaf in pytree.tree_leaves((given.args, dict(given.kwargs))) if isinstance(leaf, torch.Tensor)]
     count = OTHERS if sum(leaf.numel() for leaf in leaves) <= _MANY else 1
 
     def work() -> tuple[ExpectedCall, ...]:
         cases: list[ExpectedCall] = []
         left = set(branches)
-        for seed in range(count + (OTHERS if left else 0)):
-            extra = seed >= count
-            if extra and not left:
-                break
-            positional, named = resampled((args, dict(kwargs)), seed)
-            if extra:
-                positional, named = opposite((positional, named))
+        for positional, named in given.others(count):
             with contextlib.suppress(Exception):
-                case = call(copy.deepcopy(model), positional, named)
-                if not extra or left & case.taken:
+                cases.append(call(copy.deepcopy(given.model), positional, named))
+                left -= cases[-1].taken
+        for positional, named in given.opposites(count) if left else ():
+            with contextlib.suppress(Exception):
+                case = call(copy.deepcopy(given.model), positional, named)
+                if left & case.taken:
                     cases.append(case)
                 left -= case.taken
         return tuple(cases)

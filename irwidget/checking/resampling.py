@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 _SHORT = 3
@@ -36,6 +37,42 @@ def resampled(values: Any, seed: int) -> Any:
         return flat.reshape(leaf.shape).to(leaf.device)
 
     return pytree.tree_map(sample, values)
+
+
+def shapes_in(module: Any, names: Sequence[str | None], values: Any) -> list[Any]:
+    """Of the leaves of inputs the shapes that a graph's placeholders of these names have; None of numbers."""
+    import torch
+
+    from irwidget.private_torch import pytree
+
+    known = {node.name: node.meta.get("val") for node in module.graph.nodes if node.op == "placeholder"}
+    return [
+        known[name].shape if isinstance(leaf, torch.Tensor) and isinstance(known.get(name), torch.Tensor) else None
+        for leaf, name in zip(pytree.tree_leaves(values), names, strict=True)
+    ]
+
+
+def resized(values: Any, shapes: Sequence[Any], step: int) -> Any:
+    """Inputs with other sizes, as some of the old places in order, or more than once; None where they can have none.
+
+    `shapes` are those of the leaves in the exported program, with symbols for what is dynamic; None of numbers.
+    """
+    import torch
+
+    from irwidget.private_torch import other_sizes, pytree
+
+    leaves, structure = pytree.tree_flatten(values)
+    dynamic = [at for at, shape in enumerate(shapes) if shape is not None]
+    found = other_sizes([shapes[at] for at in dynamic], [leaves[at].shape for at in dynamic], step)
+    if found is None:
+        return None
+    for at, sizes in zip(dynamic, found, strict=True):
+        for dim, size in enumerate(sizes):
+            before = leaves[at].shape[dim]
+            if size != before:
+                places = torch.arange(size, device=leaves[at].device) * before // size
+                leaves[at] = leaves[at].index_select(dim, places)
+    return pytree.tree_unflatten(leaves, structure)
 
 
 def opposite(values: Any) -> Any:

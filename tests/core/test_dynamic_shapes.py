@@ -60,6 +60,22 @@ def test_a_route_that_is_wrong_is_no_wrong_dump() -> None:
     assert low.check.each[0].reason.startswith("the route that executed it is wrong, as what was made of it is equal")
 
 
+def test_a_size_in_place_of_a_dynamic_one_is_found(rewriting: Callable[[str, str], Path]) -> None:
+    tool = rewriting("arith.index_cast %dim : index to i64", "arith.constant 6 : i64")
+    low = irwidget.lower(
+        lambda x, y: (x * x.shape[0], y * y.shape[1]),
+        *(GIVEN[0], torch.randn(2, 6, 3)),
+        to="linalg_on_tensors_mlir",
+        dynamic_shapes=(SHAPES[0], {1: SIZES[0]}),
+        pipeline=f"user-tool {tool}",
+        check=True,
+    )
+    assert "arith.constant 6 : i64" in low.text
+    assert low.check
+    assert (low.check.state, low.check.dump) == ("differs", "wrong"), low.check
+    assert low.check.reason.startswith("on your inputs it is equal, but with others of their kind")
+
+
 def test_a_route_that_is_wrong_hides_no_wrong_pass(rewriting: Callable[[str, str], Path]) -> None:
     sizes = {0: SIZES[0], 1: torch.export.Dim("m", min=4, max=50)}
     pipeline = f"mlir-opt --cse | user-tool {rewriting('stablehlo.add', 'stablehlo.subtract')}"
