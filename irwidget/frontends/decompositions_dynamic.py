@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
 
-from irwidget.frontends.decompositions_bytes import value_of
+from irwidget.frontends.decompositions_bytes import either, value_of
 from irwidget.frontends.decompositions_empty import lies_in_order, variances
-from irwidget.frontends.decompositions_kinds import How
+from irwidget.frontends.decompositions_kinds import How, is_one
 from irwidget.private_torch import statically_known_true
 
 aten: Any = torch.ops.aten
@@ -92,7 +92,42 @@ def _written(x: Any, part: Any, dim: int = 0, start: Any = None, end: Any = None
     return torch.cat([x.narrow(dim, 0, first), part, x.narrow(dim, behind, x.shape[dim] - behind)], dim)
 
 
-EVERYWHERE: dict[Any, How] = {aten.as_strided.default: (_is_view, _viewed)}
+def _is_averaged(x: Any, sizes: Sequence[Any]) -> bool:
+    """Whether parts of a dynamic dimension are averaged: PyTorch's decomposition takes them to be as in the example."""
+    inside = value_of(x).shape[-len(sizes) :]
+    return any(is_open([extent]) and not is_one(size) for extent, size in zip(inside, sizes, strict=True))
+
+
+def _averaged(x: Any, sizes: Sequence[Any]) -> Any:
+    """One dimension after the other: of each part what a mask leaves."""
+    if not _is_averaged(x, sizes):
+        return NotImplemented
+    made = x.to(torch.promote_types(x.dtype, torch.float32))
+    for dim, size in zip(range(-len(sizes), 0), sizes, strict=True):
+        extent, parts = x.shape[dim], torch.arange(size, device=x.device)
+        first = torch.div(parts * extent, size, rounding_mode="floor")
+        end = torch.div((parts + 1) * extent + size - 1, size, rounding_mode="floor")
+        places = torch.arange(extent, device=x.device)
+        inside = (places >= first[:, None]) & (places < end[:, None])
+        summed = torch.where(inside, made.movedim(dim, -1).unsqueeze(-2), 0.0).sum(-1)
+        made = (summed / (end - first)).movedim(-1, dim)
+    return made.to(x.dtype)
+
+
+_AVERAGES = (
+    *(aten.adaptive_avg_pool1d.default, aten.adaptive_avg_pool2d.default, aten.adaptive_avg_pool3d.default),
+    *(aten._adaptive_avg_pool2d.default, aten._adaptive_avg_pool3d.default),
+)
+
+
+def averages(known: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
+    """By operator, before any other is taken apart; of dimensions that are not dynamic as in the table `known`."""
+    return {name: either(_averaged, known[name]) if name in known else _averaged for name in _AVERAGES}
+
+
+EVERYWHERE: dict[Any, How] = {
+    aten.as_strided.default: (_is_view, _viewed),
+}
 """By operator: whether it is taken apart, and how."""
 IN_STABLEHLO: dict[Any, How] = {
     **EVERYWHERE,

@@ -94,10 +94,11 @@ def _decomposed(
     """The program in the operators that torch-mlir imports; `open_` says that it has dynamic shapes."""
     import torch
 
-    from irwidget.frontends import decompositions_places, gradients
+    from irwidget.frontends import decompositions_dynamic, decompositions_places, gradients
 
     known = private_torch_mlir.decompositions()
-    table = {**known, **decompositions_places.traceable(known), **more}
+    sized = decompositions_dynamic.averages(known) if open_ else {}
+    table = {**known, **decompositions_places.traceable(known), **sized, **more}
     alone = open_ or isinstance(model, torch.export.ExportedProgram)
     try:
         decomposed = private_torch.decomposed(program, table)

@@ -6,7 +6,7 @@ called in a copy of the worker, since wrong IR may well crash. StableHLO that no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -51,13 +51,20 @@ def _results(run: Run, state: State, step: Step, invocation: events.Invocation) 
     module = mlir.parse(code, context)
     if not refinement.is_needed(module):
         return _called(module, step, invocation)
-    return tuple(_of_sizes(mlir.parse(code, context), step, invocation, inputs) for inputs in invocation.inputs)
+    return _by_sizes(lambda: mlir.parse(code, context), step, invocation)
 
 
-def _of_sizes(module: Any, step: Step, invocation: events.Invocation, inputs: Any) -> tuple[events.Value, ...]:
-    """What a module, which is changed, returns for one set of inputs, by their sizes."""
-    refinement.refine(module, inputs)
-    return _called(module, step, replace(invocation, inputs=(inputs,)))[0]
+def _by_sizes(made: Callable[[], Any], step: Step, invocation: events.Invocation) -> jit.Calls:
+    """What a module returns, for inputs of the same sizes at once."""
+    alike: dict[Any, list[int]] = {}
+    for number, inputs in enumerate(invocation.inputs):
+        alike.setdefault(tuple(getattr(one, "shape", None) for one in inputs), []).append(number)
+    found: dict[int, tuple[events.Value, ...]] = {}
+    for numbers in alike.values():
+        module, inputs = made(), tuple(invocation.inputs[number] for number in numbers)
+        refinement.refine(module, inputs[0])
+        found.update(zip(numbers, _called(module, step, replace(invocation, inputs=inputs)), strict=True))
+    return tuple(found[number] for number in range(len(invocation.inputs)))
 
 
 def _called(module: Any, step: Step, invocation: events.Invocation) -> jit.Calls:

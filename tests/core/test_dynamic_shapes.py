@@ -146,7 +146,8 @@ class Images(nn.Module):
         resized = F.interpolate(x, scale_factor=0.5, mode="bilinear"), F.interpolate(x, scale_factor=1.5)
         larger = F.interpolate(x, size=(x.shape[2] * 2, x.shape[3] + 1)), x * math.floor(x.shape[2] * 0.3)
         beside = F.pad(x, (1, 2, 1, 1), mode="reflect"), F.pad(x, (1, 1, 2, 1), mode="circular")
-        return *resized, *larger, *beside, self.norm(x), F.adaptive_max_pool2d(x, 1), x * math.trunc(1 - x.shape[3] / 5)
+        pooled = F.adaptive_max_pool2d(x, 1), F.adaptive_avg_pool2d(x, (4, 3)), F.adaptive_avg_pool1d(x.flatten(2), 8)
+        return *resized, *larger, *beside, *pooled, self.norm(x), x * math.trunc(1 - x.shape[3] / 5)
 
 
 @pytest.mark.parametrize("to", ["linalg_on_tensors_mlir", "stablehlo_mlir"])
