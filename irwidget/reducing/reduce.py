@@ -77,8 +77,10 @@ def runs(trace: Trace) -> list[tuple[Callable[[], str], tuple[Step, ...]]]:
     if failure is None or not trace.dumps or trace.refused:
         return []
     last = trace.steps[failure.step : failure.step + 1] if failure.step >= 0 else ()
-    with contextlib.suppress(UsageError):  # of a program with a command line of its own, as ptxas
-        last = pipelines.parse(failure.reproducer) if failure.reproducer else last
+    with contextlib.suppress(UsageError):
+        said = pipelines.parse(failure.reproducer) if failure.reproducer else ()
+        # a program may have a command line of its own, as ptxas
+        last = said if said and all(step.tool in pipelines.tools() for step in said) else last
     found = [(trace.dumps[0], trace.steps)]
     if last:
         found.append((trace.dumps[trace.before_failure], last))
