@@ -182,12 +182,15 @@ class _Given:
     def others(self, count: int) -> Iterator[Any]:
         """Inputs with other values, then with other sizes, where these are dynamic."""
         yield from map(self._resampled, range(count))
-        sized = (resized(self._resampled(seed), self.shapes, step) for seed, step in enumerate(SIZES))
-        yield from (one for one in sized if one is not None)
+        yield from (one for seed, step in enumerate(SIZES) if (one := self._resized(seed, step)) is not None)
 
     def opposites(self, count: int) -> Iterator[Any]:
         """Inputs with values of the other sign."""
         yield from (opposite(self._resampled(seed)) for seed in range(count, count + OTHERS))
+
+    def _resized(self, seed: int, step: int) -> Any:
+        with contextlib.suppress(RuntimeError):  # of a dtype of which PyTorch selects no elements
+            return resized(self._resampled(seed), self.shapes, step)
 
     def _resampled(self, seed: int) -> Any:
         return resampled((self.args, dict(self.kwargs)), seed)

@@ -183,7 +183,8 @@ def _unknown(one: Any) -> jit.NotExecutable:
 
 
 def _main(module: Any) -> Any:
-    return next((one.operation for one in module.body.operations if str(one.attributes["sym_name"]) == '"main"'), None)
+    named = (one.operation for one in module.body.operations if "sym_name" in one.attributes)
+    return next((one for one in named if str(one.attributes["sym_name"]) == '"main"'), None)
 
 
 def _nested(operation: Any) -> Iterator[Any]:
