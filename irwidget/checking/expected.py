@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from irwidget import private_torch
+from irwidget import private_torch_export
 from irwidget.checking.allowance import ExpectedResult, Unchecked, result_of
 from irwidget.checking.resampling import opposite, resampled, resized, shapes_in
 from irwidget.frontends import held
@@ -180,9 +180,10 @@ class _Given:
     shapes: Sequence[Any]
 
     def others(self, count: int) -> Iterator[Any]:
-        """Inputs with other values, then with other sizes, where these are dynamic."""
+        """Inputs with other values, then as many, two at most, with other sizes, where these are dynamic."""
         yield from map(self._resampled, range(count))
-        yield from (one for seed, step in enumerate(SIZES) if (one := self._resized(seed, step)) is not None)
+        sized = (self._resized(seed, step) for seed, step in enumerate(SIZES[:count]))
+        yield from (one for one in sized if one is not None)
 
     def opposites(self, count: int) -> Iterator[Any]:
         """Inputs with values of the other sign."""
@@ -221,7 +222,9 @@ def _others(
             with contextlib.suppress(Exception):
                 cases.append(call(copy.deepcopy(given.model), positional, named))
                 left -= cases[-1].taken
-        for positional, named in given.opposites(count) if left else ():
+        for positional, named in given.opposites(count):
+            if not left:
+                break
             with contextlib.suppress(Exception):
                 case = call(copy.deepcopy(given.model), positional, named)
                 if left & case.taken:
@@ -454,7 +457,7 @@ class _Written:
     def _copy(self) -> ExportedCopy | None:
         if self._program.written is None:
             return None
-        written = ExportedCopy.of(private_torch.decomposed(self._program.written, {}))
+        written = ExportedCopy.of(private_torch_export.decomposed(self._program.written, {}))
         same = [spec.kind for spec in written.outputs] == [spec.kind for spec in self._program.outputs]
         return written if same else None
 

@@ -59,7 +59,8 @@ def resized(values: Any, shapes: Sequence[Any], step: int) -> Any:
     """
     import torch
 
-    from irwidget.private_torch import other_sizes, pytree
+    from irwidget.private_torch import pytree
+    from irwidget.private_torch_export import other_sizes
 
     leaves, structure = pytree.tree_flatten(values)
     dynamic = [at for at, shape in enumerate(shapes) if shape is not None]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 from torch.fx.traceback import preserve_node_meta
 
-from irwidget import private_torch
+from irwidget import private_torch_export
 from irwidget.frontends import complex_fourier, complex_table
 from irwidget.frontends.complex_math import REAL, Pair
 from irwidget.frontends.refusing import refusal
@@ -120,14 +120,14 @@ def without(
 
 def _decomposed(program: ExportedProgram) -> ExportedProgram:
     """The program with PyTorch's own decompositions of those complex operators that `complex_table` lacks."""
-    table = private_torch.default_decompositions()
-    program = private_torch.decomposed(program, {})
+    table = private_torch_export.default_decompositions()
+    program = private_torch_export.decomposed(program, {})
     for _ in range(4):
         wanted = {node.target for node in _unknown(program)}
         chosen: dict[Any, Any] = {target: table[target] for target in wanted if target in table}
         if not chosen:
             break
-        program = private_torch.decomposed(program, chosen)
+        program = private_torch_export.decomposed(program, chosen)
     return program
 
 

@@ -1,4 +1,4 @@
-"""Operators that torch-mlir has for dimensions of a known size alone, along those that are dynamic."""
+"""Operators that torch-mlir, or PyTorch's decomposition, has right for dimensions of a known size alone."""
 
 from __future__ import annotations
 
@@ -125,10 +125,38 @@ def averages(known: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[...,
     return {name: either(_averaged, known[name]) if name in known else _averaged for name in _AVERAGES}
 
 
+def _joins(x: Any, sizes: Sequence[Any]) -> bool:
+    """Whether a view joins dynamic dimensions, of which torch-mlir takes all but the first for one element in linalg.
+
+    Fewer are dynamic in it than in what it is of, besides those at both ends that stay. `nn.Linear` of a batch of
+    sequences is one.
+    """
+    given, made = list(value_of(x).shape), [value_of(size) for size in sizes]
+    if len(given) == 1 or len(made) == 1:
+        return False
+    for at in (0, -1):
+        while given and made and statically_known_true(given[at] == made[at]):
+            del given[at], made[at]
+    return _count(given) > max(_count(made), 1)
+
+
+def _count(sizes: Sequence[Any]) -> int:
+    return sum(is_open([size]) for size in sizes)
+
+
+def _by_a_row(x: Any, sizes: Sequence[Any]) -> Any:
+    return aten.view.default(x.reshape([-1]), sizes) if _joins(x, sizes) else NotImplemented
+
+
 EVERYWHERE: dict[Any, How] = {
     aten.as_strided.default: (_is_view, _viewed),
 }
 """By operator: whether it is taken apart, and how."""
+IN_LINALG: dict[Any, How] = {
+    **EVERYWHERE,
+    **dict.fromkeys((aten.view.default, aten._unsafe_view.default), (_joins, _by_a_row)),
+}
+"""The same."""
 IN_STABLEHLO: dict[Any, How] = {
     **EVERYWHERE,
     **variances(is_open),

@@ -27,7 +27,6 @@ from irwidget.frontends import (
     decompositions_slices,
     decompositions_truths,
     decompositions_unsigned,
-    decompositions_views,
 )
 from irwidget.frontends.decompositions_bytes import either, value_of, wide
 from irwidget.frontends.decompositions_kinds import How, as_row, is_byte, is_single, is_truth
@@ -445,7 +444,7 @@ _SIGNED = {
         *(decompositions_folded.IN_ALL, decompositions_floats.IN_LINALG, decompositions_convolutions.IN_LINALG),
         *(decompositions_pools.UNEVEN, decompositions_scatter.IN_LINALG, decompositions_pads.IN_BOTH),
         {one: (_TAKES[one], _TABLE[one]) for one in (*_SCATTERS, *_INDEX_PUTS)},
-        *(decompositions_empty.IN_LINALG, decompositions_views.IN_LINALG, decompositions_dynamic.EVERYWHERE),
+        *(decompositions_empty.IN_LINALG, decompositions_dynamic.IN_LINALG),
     ),
     "TOSA": _both(
         *(_IN_TOSA, decompositions_unsigned.IN_TOSA, decompositions_truths.IN_TOSA),

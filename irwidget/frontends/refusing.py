@@ -111,18 +111,9 @@ def named(trace: Trace) -> Trace:
 
 
 def _operations(module: Any) -> list[Any]:
-    found: list[Any] = []
-
-    def visit(operation: Any) -> Any:
-        if operation.name == "torch.operator":
-            found.append(operation)
-        return walk_on
-
     from irwidget.toolchain import mlir
 
-    walk_on = mlir.ir.WalkResult.ADVANCE
-    module.operation.walk(visit)
-    return found
+    return [one for one in mlir.operations(module.operation) if one.name == "torch.operator"]
 
 
 def _unknown(operation: Any) -> str:

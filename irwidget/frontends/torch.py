@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from irwidget import private_torch, private_torch_mlir
+from irwidget import private_torch, private_torch_export, private_torch_mlir
 from irwidget.errors import ExportError, IRWidgetError, UsageError
 from irwidget.frontends.places import node_lines, quote
 from irwidget.frontends.stack import whole_user_stacks
@@ -101,13 +101,13 @@ def _decomposed(
     table = {**known, **decompositions_places.traceable(known), **sized, **more}
     alone = open_ or isinstance(model, torch.export.ExportedProgram)
     try:
-        decomposed = private_torch.decomposed(program, table)
+        decomposed = private_torch_export.decomposed(program, table)
         if alone or not gradients.are_left(decomposed):
             return decomposed
     except Exception as error:
         if alone or not _may_take_gradients(error):
             raise
-    return private_torch.decomposed(gradients.program(model, *inputs), table)
+    return private_torch_export.decomposed(gradients.program(model, *inputs), table)
 
 
 def traced(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from irwidget.errors import IRWidgetError, PassError, ToolError, UnsupportedError
 from irwidget.helion import crashes, extrema, pipelines, wide_integers
 from irwidget.helion.values import Emission
-from irwidget.toolchain import locations
+from irwidget.toolchain import locations, mlir
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Diagnostic, Failure, Location, Node, Step
 
@@ -54,7 +54,7 @@ def prepared(module: Any, emission: Emission, aten: str) -> tuple[Any, tuple[Dia
 def _of_doubles(module: Any, nodes: Mapping[str, Node]) -> set[str]:
     """The nodes whose ATen op has a tensor of float64, and constants in its tosa form."""
     found: set[str] = set()
-    for operation in _walk(module):
+    for operation in mlir.operations(module):
         types = [str(value.type) for value in (*operation.operands, *operation.results)]
         name = operation.name.removeprefix("torch.aten.")
         owners = [getattr(value.owner, "name", "") for value in operation.operands]
@@ -65,14 +65,6 @@ def _of_doubles(module: Any, nodes: Mapping[str, Node]) -> set[str]:
         if place and place.name in nodes:
             found.add(place.name)
     return found
-
-
-def _walk(root: Any) -> Iterator[Any]:
-    for region in root.regions:
-        for block in region.blocks:
-            for view in block.operations:
-                yield view.operation
-                yield from _walk(view.operation)
 
 
 def taken_to_linalg(
@@ -161,4 +153,4 @@ def _working(source: Source, options: Options, aten: str) -> list[str]:
 
 
 def _first_location(operation: Any, name: str) -> str | None:
-    return next((str(found.location) for found in _walk(operation) if found.name == name), None)
+    return next((str(found.location) for found in mlir.operations(operation) if found.name == name), None)

@@ -20,7 +20,8 @@ from irwidget.checking.evaluate import Rounding, Wide
 from irwidget.checking.expected import CLOSER, SAMPLES
 from irwidget.checking.resampling import resampled
 from irwidget.inductor import attributes, private
-from irwidget.private_torch import default_decompositions, is_mutable, storage_id, viewed
+from irwidget.private_torch import is_mutable, storage_id, viewed
+from irwidget.private_torch_export import default_decompositions
 
 _MUTABLE = ("aten.native_batch_norm", "aten.cudnn_batch_norm")
 """Operations that change an argument and whose schema does not say so."""

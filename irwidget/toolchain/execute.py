@@ -89,14 +89,11 @@ def _without_wide_negations(module: Any) -> None:
 
     TOSA has none, but torch-mlir makes it, always with zero points of 0.
     """
-    found: list[Any] = []
-
-    def visit(operation: Any) -> Any:
-        if operation.name == "tosa.negate" and str(operation.results[0].type).endswith(("xi64>", "<i64>")):
-            found.append(operation)
-        return mlir.ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
+    found = [
+        one
+        for one in mlir.operations(module.operation)
+        if one.name == "tosa.negate" and str(one.results[0].type).endswith(("xi64>", "<i64>"))
+    ]
     for negation in found:
         value, kind = negation.operands[0], [negation.results[0].type]
         with negation.location, mlir.ir.InsertionPoint(negation):

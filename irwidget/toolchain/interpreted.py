@@ -19,7 +19,7 @@ _FIRST = "builtin.module(func.func(chlo-legalize-to-stablehlo))"
 
 def is_needed(module: Any) -> bool:
     """Whether a module has an operation that only the interpreter executes."""
-    return any(one.name in _NOT_COMPILED for one in _operations(module))
+    return any(one.name in _NOT_COMPILED for one in mlir.operations(module.operation))
 
 
 def run(module: Any, invocation: Invocation) -> jit.Calls:
@@ -42,12 +42,11 @@ def run(module: Any, invocation: Invocation) -> jit.Calls:
 def _called(module: Any, invocation: Invocation) -> jit.Calls:
     for planned in mlir.plan(_FIRST, module.context):
         mlir.run(planned, module)
-    if others := sorted({one.name for one in _operations(module) if not one.name.startswith(_KNOWN)}):
+    if others := sorted({one.name for one in mlir.operations(module.operation) if not one.name.startswith(_KNOWN)}):
         raise ValueError(", ".join(others))
     with_values(module)
     _with_wide_integers(module)
-    main = next(one for one in module.body.operations if str(one.attributes["sym_name"]) == '"main"')
-    kinds = list(main.type.inputs)
+    kinds = [argument.type for argument in mlir.main_of(module).regions[0].blocks[0].arguments]
     with module.context, mlir.ir.Location.unknown():
         return tuple(
             tuple(
@@ -66,7 +65,7 @@ def with_values(module: Any, *, unsigned: bool = False) -> None:
     With `unsigned` only those without a sign in resources, of which `stablehlo-legalize-to-linalg` makes invalid IR.
     """
     ir = mlir.ir
-    for one in _operations(module):
+    for one in list(mlir.operations(module.operation)):
         if one.name not in ("stablehlo.constant", "arith.constant"):
             continue
         value, kind = one.attributes["value"], one.results[0].type
@@ -91,7 +90,7 @@ def _with_wide_integers(module: Any) -> None:
     StableHLO leaves open what that becomes ("StableHLO Specification", convert); the interpreter takes the largest.
     """
     ir = mlir.ir
-    for one in _operations(module):
+    for one in list(mlir.operations(module.operation)):
         if one.name != "stablehlo.convert":
             continue
         given, made = (ir.RankedTensorType(value.type) for value in (one.operands[0], one.results[0]))
@@ -118,14 +117,3 @@ def _tensor(value: object, kind: Any) -> Any:
         raise ValueError(f"elements of {element} are not given to it")
     found = numpy.frombuffer(value.data, numpy.bool_ if width == 1 else f"uint{width}").reshape(tensor.shape)
     return ir.DenseElementsAttr.get(numpy.ascontiguousarray(found), type=element, shape=tensor.shape)
-
-
-def _operations(module: Any) -> list[Any]:
-    found: list[Any] = []
-
-    def visit(operation: Any) -> Any:
-        found.append(operation)
-        return mlir.ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    return found

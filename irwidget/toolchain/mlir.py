@@ -209,6 +209,21 @@ def parse(source: bytes | str, context: Any) -> Any:
         raise PassFailed(found[0].message if found else error.message, found) from None
 
 
+def operations(root: Any) -> Iterator[Any]:
+    """All operations inside of one, each before those inside of it."""
+    for region in root.regions:
+        for block in region.blocks:
+            for view in block.operations:
+                yield view.operation
+                yield from operations(view.operation)
+
+
+def main_of(module: Any) -> Any:
+    """The function `main` of a module; None where there is none."""
+    named = (view.operation for view in module.body.operations if "sym_name" in view.attributes)
+    return next((one for one in named if one.attributes["sym_name"].value == "main"), None)
+
+
 def bytecode(module: Any) -> bytes:
     buffer = io.BytesIO()
     module.operation.write_bytecode(buffer)

@@ -8,7 +8,7 @@ as a value is not refined that an operation of another dialect uses, and `tensor
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from irwidget import private_torch_mlir
@@ -26,11 +26,11 @@ _STATIC = "builtin.module(canonicalize,func.func(stablehlo-canonicalize-dynamism
 
 def is_needed(module: Any) -> bool:
     """Whether a module is StableHLO, and takes tensors whose sizes only run time knows."""
-    main = _main(module)
+    main = mlir.main_of(module)
     return (
         main is not None
         and any(_is_dynamic(one) for one in main.regions[0].blocks[0].arguments)
-        and any(one.name.startswith(_STABLEHLO) for one in _nested(main))
+        and any(one.name.startswith(_STABLEHLO) for one in mlir.operations(main))
     )
 
 
@@ -39,15 +39,15 @@ def refine(module: Any, inputs: Sequence[Value | MemRef]) -> None:
 
     Raises jit.NotExecutable where a size does not follow from theirs, or operations do not take each other's.
     """
-    main = _main(module)
+    main = mlir.main_of(module)
     with module.context, mlir.ir.Location.unknown():
         try:
             _Refiner(module.context).main(main, inputs)
-            mlir.passmanager.PassManager.parse(_STATIC).run(module.operation)
-        except (ValueError, RuntimeError, mlir.ir.MLIRError) as error:
-            said = str(error).splitlines()[-1].split(": ", 2)[-1]  # behind 'error: "-":83:9: '
+            _run(mlir.plan(_STATIC, module.context), module)
+        except (ValueError, RuntimeError, mlir.PassFailed) as error:
+            said = str(error).splitlines()[0]
             raise jit.NotExecutable(f"its operations do not fit together for the sizes of the inputs: {said}") from None
-    left = next((one for one in _nested(main) if any(map(_is_dynamic, one.results))), None)
+    left = next((one for one in mlir.operations(main) if any(map(_is_dynamic, one.results))), None)
     if left is not None:
         raise _unknown(left)
 
@@ -56,8 +56,7 @@ class _Refiner:
     """Finds sizes, operation by operation."""
 
     def __init__(self, context: Any) -> None:
-        parse = mlir.passmanager.PassManager.parse
-        self._refined, self._folded = parse(_REFINE, context), parse(_FOLD, context)
+        self._refine, self._folding = mlir.plan(_REFINE, context), mlir.plan(_FOLD, context)
 
     def main(self, main: Any, inputs: Sequence[Value | MemRef]) -> None:
         """The function, for inputs of these sizes."""
@@ -85,7 +84,7 @@ class _Refiner:
             if not one.name.startswith(_STABLEHLO):
                 self._fold(one)
             elif any(map(_is_dynamic, one.results)):
-                alone = self._alone(one, self._refined)
+                alone = self._alone(one, self._refine)
                 _retype(one, [_uncast(value) for value in _returned(alone.body.operations[0])])
 
     def _settle(self, one: Any) -> None:
@@ -109,13 +108,13 @@ class _Refiner:
         return ir.Operation.create("stablehlo.constant", [kind], attributes={"value": value}, ip=at).result
 
     def _fold(self, one: Any) -> None:
-        alone = self._alone(one, self._folded)
+        alone = self._alone(one, self._folding)
         for result, value in zip(one.results, map(_uncast, _returned(alone.body.operations[0])), strict=True):
             if _name(value) and not value.owner.operands[:]:  # it takes nothing that run time knows
                 found = value.owner.clone(mlir.ir.InsertionPoint(one))
                 result.replace_all_uses_with(found.results[0])
 
-    def _alone(self, one: Any, passes: Any) -> Any:
+    def _alone(self, one: Any, passes: Sequence[mlir.PlannedPass]) -> Any:
         """A module with a function of but this operation and the constants that it takes, after passes."""
         ir, module = mlir.ir, mlir.ir.Module.create()
         given = [value for value in one.operands if not _is_constant(value)]
@@ -129,8 +128,13 @@ class _Refiner:
         for number, value in enumerate(taken):
             copy.operands[number] = value
         ir.Operation.create("func.return", operands=list(copy.results), ip=point)
-        passes.run(module.operation)
+        _run(passes, module)
         return module
+
+
+def _run(passes: Sequence[mlir.PlannedPass], module: Any) -> None:
+    for planned in passes:
+        mlir.run(planned, module)
 
 
 def _function(module: Any, takes: Sequence[Any], returns: Sequence[Any]) -> Any:
@@ -180,19 +184,6 @@ def _retype(one: Any, values: Sequence[Any]) -> None:
 
 def _unknown(one: Any) -> jit.NotExecutable:
     return jit.NotExecutable(f"the sizes of {one.name} do not follow from those of the inputs")
-
-
-def _main(module: Any) -> Any:
-    named = (one.operation for one in module.body.operations if "sym_name" in one.attributes)
-    return next((one for one in named if str(one.attributes["sym_name"]) == '"main"'), None)
-
-
-def _nested(operation: Any) -> Iterator[Any]:
-    for region in operation.regions:
-        for block in region.blocks:
-            for one in block.operations:
-                yield one.operation
-                yield from _nested(one.operation)
 
 
 def _name(value: Any) -> str:

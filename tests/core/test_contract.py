@@ -20,6 +20,7 @@ from torch._ops import OperatorBase
 from torch.overrides import TorchFunctionMode
 
 from irwidget import private_torch as private
+from irwidget import private_torch_export as export
 from irwidget import private_torch_library as library
 
 
@@ -115,22 +116,6 @@ def knows_what_holds_of_every_size():
     assert not private.statically_known_true(size > 0)
 
 
-def finds_other_sizes():
-    class Two(torch.nn.Module):
-        def forward(self, x, y):
-            return x.sum() + y.sum()
-
-    n, m = torch.export.Dim("n", min=3, max=8), torch.export.Dim("m", min=2, max=40)
-    given = torch.ones(4, 5), torch.ones(8, 5)
-    program = torch.export.export(Two(), given, dynamic_shapes=({0: n, 1: m}, {0: 2 * n, 1: m}))
-    shapes = [node.meta["val"].shape for node in program.graph.nodes if node.op == "placeholder"]
-    sizes = [one.shape for one in given]
-    assert private.other_sizes(shapes, sizes, 3) == [[7, 9], [14, 9]]
-    assert private.other_sizes(shapes, sizes, -1) == [[3, 4], [6, 4]]
-    assert private.other_sizes(shapes, sizes, 5) == [[4, 11], [8, 11]]
-    assert private.other_sizes([(4, 5)], [(4, 5)], 3) is None
-
-
 def exports_scripted_modules():
     scripted = torch.jit.script(torch.nn.Linear(2, 2))
     program = private.TS2EPConverter(scripted, (torch.ones(1, 2),), {}).convert()
@@ -209,7 +194,6 @@ CONTRACT = {
     "OrderedSet": keeps_the_order_of_what_is_put_in,
     "SymT": tells_the_kind_of_a_symbol,
     "statically_known_true": knows_what_holds_of_every_size,
-    "other_sizes": finds_other_sizes,
     "symbol_is_type": tells_the_kind_of_a_symbol,
     "TorchDispatchMode": sees_every_operator,
     "disable_current_modes": makes_real_tensors_amid_fake_ones,
@@ -471,15 +455,31 @@ def test_a_program_is_decomposed_as_by_torch_which_finds_its_operators_once(monk
             plain = program.run_decompositions(table)
             before = private.kernels(), OperatorBase.py_impl
             found.clear()
-            assert private.decomposed(program, table).graph_module.code == plain.graph_module.code
+            assert export.decomposed(program, table).graph_module.code == plain.graph_module.code
             assert found == [True]
             assert before == (private.kernels(), OperatorBase.py_impl)
         found.clear()
-        by_default = private.default_decompositions()
+        by_default = export.default_decompositions()
         assert found == [True]
         assert by_default.keys() == dict(torch.export.default_decompositions().items()).keys()
     finally:
         ours._destroy()
+
+
+def test_other_sizes_are_within_their_ranges():
+    class Two(torch.nn.Module):
+        def forward(self, x, y):
+            return x.sum() + y.sum()
+
+    n, m = torch.export.Dim("n", min=3, max=8), torch.export.Dim("m", min=2, max=40)
+    given = torch.ones(4, 5), torch.ones(8, 5)
+    program = torch.export.export(Two(), given, dynamic_shapes=({0: n, 1: m}, {0: 2 * n, 1: m}))
+    shapes = [node.meta["val"].shape for node in program.graph.nodes if node.op == "placeholder"]
+    sizes = [one.shape for one in given]
+    assert export.other_sizes(shapes, sizes, 3) == [[7, 9], [14, 9]]
+    assert export.other_sizes(shapes, sizes, -1) == [[3, 4], [6, 4]]
+    assert export.other_sizes(shapes, sizes, 5) == [[4, 11], [8, 11]]
+    assert export.other_sizes([(4, 5)], [(4, 5)], 3) is None
 
 
 def test_modes_are_counted_and_taken_off():

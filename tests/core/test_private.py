@@ -29,7 +29,8 @@ from irwidget.trace import Location
 
 ROOT = Path(irwidget.__file__).parent
 HOMES = {
-    "private.py", "triton_private.py", "private_torch.py", "private_torch_library.py", "private_torch_mlir.py",
+    "private.py", "triton_private.py", "private_torch.py", "private_torch_export.py", "private_torch_library.py",
+    "private_torch_mlir.py",
     "private_ipython.py", "private_python.py", "private_numpy.py",
 }  # fmt: skip
 DOCUMENTED = {

@@ -1,0 +1,95 @@
+"""PyTorch's private names around `torch.export`: its decompositions, found sooner, and the symbols of sizes.
+
+As `irwidget.private_torch`, of which it is a part.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
+
+def decomposed(program: ExportedProgram, table: Mapping[Any, Callable[..., Any]]) -> ExportedProgram:
+    """`program.run_decompositions(table)`; a small model is exported in two thirds of the time by that.
+
+    Torch goes through all its composite operators for each program: finds them in C++ once for every namespace of
+    operators, and gives each twenty kernels by a function that evaluates its own annotations.
+    """
+    with _composites_found_once(), _kernels_given_quickly():
+        return program.run_decompositions(dict(table))
+
+
+def default_decompositions() -> dict[Any, Callable[..., Any]]:
+    """All that `torch.export.default_decompositions()` has, which it finds as `decomposed` says."""
+    import torch
+
+    with _composites_found_once():
+        return dict(torch.export.default_decompositions().items())
+
+
+@contextlib.contextmanager
+def _composites_found_once() -> Generator[None]:
+    """While it lasts, operators that C++ has are looked up in `torch.ops` the first time only."""
+    from torch._export import utils
+
+    given: Any = utils
+    find = given._materialize_cpp_cia_ops
+    given._materialize_cpp_cia_ops = functools.cache(find)
+    try:
+        yield
+    finally:
+        given._materialize_cpp_cia_ops = find
+
+
+@contextlib.contextmanager
+def _kernels_given_quickly() -> Generator[None]:
+    """While it lasts, `operator.py_impl(key)(kernel)` does what it did for a dispatch key, and no more."""
+    from torch import _ops as operators
+
+    given: Any = operators.OperatorBase  # pyright: ignore[reportPrivateImportUsage]
+    kind, before = operators.DispatchKey, given.py_impl  # pyright: ignore[reportPrivateImportUsage]
+
+    def py_impl(operator: Any, key: Any) -> Callable[[Any], Any]:
+        def give(kernel: Any) -> Any:
+            operator.py_kernels[key] = kernel
+            operator._dispatch_cache.clear()
+            return kernel
+
+        plain = isinstance(key, kind) and key != kind.Python and key not in operator.py_kernels
+        return give if plain else before(operator, key)
+
+    given.py_impl = py_impl
+    try:
+        yield
+    finally:
+        given.py_impl = before
+
+
+def other_sizes(shapes: Sequence[Sequence[Any]], given: Sequence[Sequence[int]], step: int) -> list[list[int]] | None:
+    """Sizes of shapes with symbols for other numbers than are given, within the symbols' ranges; None where none are.
+
+    `step` says how far away: with one below zero they are smaller, not below 2.
+    """
+    import torch
+
+    found: dict[Any, int] = {}
+    pairs = [pair for shape, sizes in zip(shapes, given, strict=True) for pair in zip(shape, sizes, strict=True)]
+    for size, number in pairs:
+        if isinstance(size, torch.SymInt) and size.node.expr.is_symbol and size.node.expr not in found:
+            expression, away = size.node.expr, step + len(found) * (1 if step > 0 else 0)
+            limits = size.node.shape_env.var_to_range[expression]
+            found[expression] = number + away if max(limits.lower, 2) <= number + away <= limits.upper else number
+    if found == {size.node.expr: number for size, number in pairs if isinstance(size, torch.SymInt)}:
+        return None
+    try:
+        return [
+            [int(size.node.expr.xreplace(found)) if isinstance(size, torch.SymInt) else size for size in shape]
+            for shape in shapes
+        ]
+    except TypeError:  # a size that hangs on others than the inputs have
+        return None
