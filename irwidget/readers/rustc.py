@@ -23,7 +23,7 @@ class MIRDump(FolderReader):
     )
 
     def order(self, found: re.Match[str]) -> object:
-        return found["of"], tuple(map(int, found["number"].split("-"))), found["when"] == "after"
+        return found["of"], found["number"], found["when"] == "after"  # numbers have as many digits as each other
 
     def printed(self, found: re.Match[str], path: Path, start: int, stop: int) -> PrintedDump:
         with open(path, "rb") as file:

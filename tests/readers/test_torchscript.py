@@ -151,3 +151,11 @@ def test_a_packed_log_that_is_cut_says_so(tmp_path, cut):
     low = irwidget.open(path)[-1]
     said = [one.message for one in low.diagnostics if one.severity == "warning"]
     assert [any(words in one for one in said) for words in ("ends in the middle", "is damaged after")] == [cut, cut]
+
+
+def test_a_log_that_is_cut_before_the_text_of_a_line_says_so():
+    """Each line of a graph begins with where the log was written."""
+    line = TORCHSCRIPT.index("\n", TORCHSCRIPT.index("graph(")) + 1
+    for at in (line + 1, line + 5, TORCHSCRIPT.index("] ", line) + 2):
+        (low,) = irwidget.open(TORCHSCRIPT[:at])
+        assert any("ends in the middle" in one.message for one in low.diagnostics), TORCHSCRIPT[line:at]
