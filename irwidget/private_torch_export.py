@@ -9,9 +9,13 @@ import contextlib
 import functools
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
+
+_EXPORTED: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+"""How many guards there were of the symbols of a program before it was first decomposed."""
 
 
 def decomposed(program: ExportedProgram, table: Mapping[Any, Callable[..., Any]]) -> ExportedProgram:
@@ -20,6 +24,8 @@ def decomposed(program: ExportedProgram, table: Mapping[Any, Callable[..., Any]]
     Torch goes through all its composite operators for each program: finds them in C++ once for every namespace of
     operators, and gives each twenty kernels by a function that evaluates its own annotations.
     """
+    for size in _symbols(program).values():
+        _EXPORTED.setdefault(size.node.shape_env, len(size.node.shape_env.guards))
     with _composites_found_once(), _kernels_given_quickly():
         return program.run_decompositions(dict(table))
 
@@ -93,3 +99,35 @@ def other_sizes(shapes: Sequence[Sequence[Any]], given: Sequence[Sequence[int]],
         ]
     except TypeError:  # a size that hangs on others than the inputs have
         return None
+
+
+def equalities(program: ExportedProgram) -> list[str]:
+    """What decompositions have taken dynamic sizes to be: `Mod(x.shape[0], 2) == 0`. Nothing of it is left in the program.
+
+    One that asks a size gets the answer of the example. What was known before, as of two dimensions of one name, is
+    not told.
+    """
+    symbols = _symbols(program)
+    if not symbols:
+        return []
+    guards = [guard.expr for guard in next(iter(symbols.values())).node.shape_env.guards]
+    known = _EXPORTED.get(next(iter(symbols.values())).node.shape_env, len(guards))
+    names: dict[Any, Any] = {size.node.expr: type(size.node.expr)(name) for name, size in symbols.items()}
+    for one in guards[:known]:
+        if getattr(one, "rel_op", "") == "==" and one.lhs in names and one.rhs in names:
+            names = {symbol: names[one.lhs] if name == names[one.rhs] else name for symbol, name in names.items()}
+    taken = [one.xreplace(names) for one in guards[known:]]
+    return [f"{one.lhs} == {one.rhs}" for one in taken if getattr(one, "rel_op", "") == "=="]
+
+
+def _symbols(program: ExportedProgram) -> dict[str, Any]:
+    """The dynamic sizes of inputs that are symbols of their own, by how a user would write them."""
+    import torch
+
+    found: dict[str, Any] = {}
+    for node in program.graph.nodes:
+        value = node.meta.get("val") if node.op == "placeholder" else None
+        for dim, size in enumerate(value.shape if isinstance(value, torch.Tensor) else ()):
+            if isinstance(size, torch.SymInt) and size.node.expr.is_symbol:
+                found[f"{node.name}.shape[{dim}]"] = size
+    return found

@@ -54,7 +54,9 @@ def _is_known(node: Node, held: Container[str], known: set[Node]) -> bool:
 def _is_mixed(x: Any, number: Any) -> bool:
     """Whether a tensor and a number are not both floats, or both integers."""
     kind = value_of(x).dtype
-    return not kind.is_complex and (kind == torch.bool or kind.is_floating_point != isinstance(number, float))
+    return not kind.is_complex and (
+        kind == torch.bool or kind.is_floating_point != isinstance(number, float | torch.SymFloat)
+    )
 
 
 def _compared(operator: Any) -> How:
@@ -63,8 +65,8 @@ def _compared(operator: Any) -> How:
             return NotImplemented
         kind = torch.result_type(x, number)
         if kind.is_floating_point:
-            return operator(x.to(kind), float(number))
-        return operator(x.to(torch.int64), int(number))
+            return operator(x.to(kind), torch.sym_float(number))
+        return operator(x.to(torch.int64), torch.sym_int(number))
 
     return lambda *_: False, made
 

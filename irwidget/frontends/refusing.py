@@ -72,6 +72,18 @@ def check_layouts(program: ExportedProgram, name: str) -> None:
                 raise refusal(name, node, why, "lower the model with x.to_dense() in its place", operator)
 
 
+def check_sizes(program: ExportedProgram, name: str) -> None:
+    """Raise ExportError for a program whose decompositions have taken dynamic sizes to be as in the example."""
+    from irwidget.private_torch_export import equalities
+
+    if is_dynamic(program) and (found := equalities(program)):
+        conditions = " and ".join(found[:_FEW])
+        raise ExportError(
+            f"{name} cannot be lowered for all sizes of its dynamic dimensions: PyTorch's decomposition of one of its "
+            f"operators takes it that {conditions}\n  Next step: leave these dimensions out of dynamic_shapes."
+        )
+
+
 def check_effects(program: ExportedProgram, name: str) -> None:
     """Raise ExportError for operators with effects, as those that raise an error on some inputs."""
     for node in nodes_of(program):

@@ -77,7 +77,8 @@ def export(
             if not found:
                 if not in_parts:
                     heard(program)
-                program = _decomposed(program, model, (args, kwargs or {}), bool(dynamic_shapes), more or {})
+                program = _decomposed(program, model, (args, kwargs or {}), more or {})
+                refusing.check_sizes(program, label)
                 for change in changes:
                     change(program)
                 return program
@@ -89,14 +90,14 @@ def export(
 
 
 def _decomposed(
-    program: ExportedProgram, model: Any, inputs: _Inputs, open_: bool, more: Mapping[Any, Callable[..., Any]]
+    program: ExportedProgram, model: Any, inputs: _Inputs, more: Mapping[Any, Callable[..., Any]]
 ) -> ExportedProgram:
-    """The program in the operators that torch-mlir imports; `open_` says that it has dynamic shapes."""
+    """The program in the operators that torch-mlir imports."""
     import torch
 
-    from irwidget.frontends import decompositions_dynamic, decompositions_places, gradients
+    from irwidget.frontends import decompositions_dynamic, decompositions_places, gradients, refusing
 
-    known = private_torch_mlir.decompositions()
+    known, open_ = private_torch_mlir.decompositions(), refusing.is_dynamic(program)
     sized = decompositions_dynamic.averages(known) if open_ else {}
     table = {**known, **decompositions_places.traceable(known), **sized, **more}
     alone = open_ or isinstance(model, torch.export.ExportedProgram)

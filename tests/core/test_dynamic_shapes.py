@@ -15,6 +15,7 @@ from torch import nn
 
 import irwidget
 from irwidget.errors import ExportError
+from irwidget.frontends import decompositions_dynamic
 from irwidget.trace import Verdict
 
 SIZES = {0: torch.export.Dim("n", min=4, max=50)}
@@ -157,6 +158,30 @@ def test_images_of_any_size(to: str) -> None:
     }
     low = irwidget.lower(Images(), torch.randn(2, 4, 8, 11), to=to, dynamic_shapes=(sizes,), check=True)
     assert getattr(low.check, "state", "") == "equal", low.check
+
+
+@pytest.mark.parametrize("to", ["linalg_on_tensors_mlir", "stablehlo_mlir"])
+def test_sizes_beside_floats_are_not_those_of_the_example(to: str) -> None:
+    """The grid of `grid_sample`, whose places are compared with the sizes of the image."""
+    sizes = {0: torch.export.Dim("b", min=1, max=8), 2: SIZES[0], 3: torch.export.Dim("w", min=4, max=50)}
+    program = torch.export.export(Sampled(), (torch.randn(2, 4, 6, 7),), dynamic_shapes=(sizes,))
+    low = irwidget.lower(program, torch.randn(2, 4, 6, 7), to=to, check=True)
+    assert getattr(low.check, "state", "") == "equal", low.check
+
+
+class Sampled(nn.Module):
+    def forward(self, x: torch.Tensor) -> Any:
+        return F.grid_sample(x, x[:, :2].permute(0, 2, 3, 1), align_corners=False), F.adaptive_avg_pool2d(x, (2, 7))
+
+
+def test_a_size_that_is_the_examples_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As PyTorch's decomposition of averages has it, which asks whether the parts are as long as each other."""
+    monkeypatch.setattr(decompositions_dynamic, "averages", lambda _: {})
+    taken = r"takes it that Mod\(x\.shape\[0\], 2\) == 0 and \(x\.shape\[0\]//2\) == 3 and"
+    with pytest.raises(ExportError, match=taken):
+        irwidget.lower(
+            lambda x: F.adaptive_avg_pool2d(x[None], (2, 8)), GIVEN[0], to="torch_mlir", dynamic_shapes=SHAPES[:1]
+        )
 
 
 def test_an_order_along_a_dynamic_dimension_is_refused() -> None:
