@@ -102,21 +102,16 @@ def other_sizes(shapes: Sequence[Sequence[Any]], given: Sequence[Sequence[int]],
 
 
 def equalities(program: ExportedProgram) -> list[str]:
-    """What decompositions have taken dynamic sizes to be: `Mod(x.shape[0], 2) == 0`. Nothing of it is left in the program.
+    """What decompositions have taken dynamic sizes to be, as `Mod(x.shape[0], 2) == 0`; no program has it.
 
-    One that asks a size gets the answer of the example. What was known before, as of two dimensions of one name, is
-    not told.
+    One that asks a size gets the answer of the example. What torch.export knew before is not told.
     """
     symbols = _symbols(program)
-    if not symbols:
+    environment = next((size.node.shape_env for size in symbols.values()), None)
+    if environment is None:
         return []
-    guards = [guard.expr for guard in next(iter(symbols.values())).node.shape_env.guards]
-    known = _EXPORTED.get(next(iter(symbols.values())).node.shape_env, len(guards))
-    names: dict[Any, Any] = {size.node.expr: type(size.node.expr)(name) for name, size in symbols.items()}
-    for one in guards[:known]:
-        if getattr(one, "rel_op", "") == "==" and one.lhs in names and one.rhs in names:
-            names = {symbol: names[one.lhs] if name == names[one.rhs] else name for symbol, name in names.items()}
-    taken = [one.xreplace(names) for one in guards[known:]]
+    names = {size.node.expr: type(size.node.expr)(name) for name, size in symbols.items()}
+    taken = [guard.expr.xreplace(names) for guard in environment.guards[_EXPORTED[environment] :]]
     return [f"{one.lhs} == {one.rhs}" for one in taken if getattr(one, "rel_op", "") == "=="]
 
 
