@@ -33,9 +33,14 @@ class Export(Protocol):
 
 
 def has_complex(program: ExportedProgram) -> bool:
-    """Whether there is a complex tensor in a program."""
+    """Whether there is a complex tensor in a program, or in one of its operators, as PyTorch decomposes it."""
     modules = [one for one in program.graph_module.modules() if isinstance(one, torch.fx.GraphModule)]
-    return any(_complex_value(node) for module in modules for node in module.graph.nodes)
+    return any(_complex_value(node) or _is_inside(node) for module in modules for node in module.graph.nodes)
+
+
+def _is_inside(node: Node) -> bool:
+    """Whether it is a Fourier transform with real results, which may be one of real numbers."""
+    return _name(node.target).startswith(("fft_irfft", "fft_hfft"))
 
 
 def in_signature(program: ExportedProgram) -> bool:
@@ -145,7 +150,8 @@ def _unknown(program: ExportedProgram) -> list[Node]:
 def _touches(node: Node) -> bool:
     if node.target is operator.getitem:
         return False
-    return _complex_value(node) or any(map(_complex_value, node.all_input_nodes)) or _complex_number(node)
+    values = map(_complex_value, [node, *node.all_input_nodes])
+    return any(values) or _complex_number(node) or _is_inside(node)
 
 
 def _complex_number(node: Node) -> bool:

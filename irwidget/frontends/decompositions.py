@@ -241,30 +241,6 @@ def _diagonal_scatter(x: Any, values: Any, offset: int = 0, dim1: int = 0, dim2:
     return torch.where(on_it, spread, x.movedim((dim1, dim2), (-2, -1))).movedim((-2, -1), (dim1, dim2)).clone()
 
 
-def _empty_view(x: Any, size: Any) -> Any:
-    """Of no elements, whose sizes torch-mlir's passes divide by."""
-    return torch.zeros(size, dtype=x.dtype, device=x.device) if _has_nothing(x) else NotImplemented
-
-
-def _has_nothing(x: Any, *_: Any, **__: Any) -> bool:
-    sizes: Any = getattr(value_of(x), "shape", ())
-    return any(isinstance(size, int) and size == 0 for size in sizes)  # one that is a symbol is not asked
-
-
-def _empty_cat(tensors: Any, dim: int = 0) -> Any:
-    """Of no elements, of which torch-mlir's passes leave nothing to concatenate."""
-    if not _have_nothing(tensors):
-        return NotImplemented
-    whole = [one for one in tensors if one.dim() > 1] or tensors
-    shape = list(whole[0].shape)
-    shape[dim] = sum(one.shape[dim] for one in whole)
-    return torch.zeros(shape, dtype=whole[0].dtype, device=whole[0].device)
-
-
-def _have_nothing(tensors: Any, *_: Any, **__: Any) -> bool:
-    return all(_has_nothing(one) for one in tensors)
-
-
 def hypot(x: Any, y: Any) -> Any:
     """The length of a vector, without an overflow of its square."""
     x, y = torch.abs(x), torch.abs(y)
@@ -325,6 +301,16 @@ def _norm(x: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dt
     return torch.linalg.matrix_norm(x, ord, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
 
 
+def _any(x: Any, dims: Any = None, keepdim: bool = False) -> Any:
+    """Along dimensions one after the other: TOSA has no more at once, and an empty list is none of them."""
+    dims = list(range(x.dim())) if dims is None else list(dims)
+    found = x.bool()
+    for dim in dims:
+        found = found.any(dim, keepdim=True)
+    kind = torch.uint8 if x.dtype == torch.uint8 else torch.bool
+    return (found if keepdim else found.squeeze(dims)).to(kind)
+
+
 def _extreme(operator: Any) -> Callable[..., Any]:
     """The number of two where one is NaN; torch-mlir's own does not broadcast."""
 
@@ -365,11 +351,10 @@ _TABLE: dict[Any, Callable[..., Any]] = {
     **{getattr(aten, name).Scalar_Tensor: _of_number(getattr(aten, name).Tensor) for name in _OF_NUMBERS},
     prims.scalar_tensor.default: lambda number, **how: torch.full((), number, **how),
     aten.diagonal_scatter.default: _diagonal_scatter,
-    aten.view.default: _empty_view,
-    aten.cat.default: _empty_cat,
     aten.nonzero.default: _only_nonzero,
     **dict.fromkeys((aten.linalg_norm.default, aten.linalg_norm.ord_str), _norm),
     aten.isfinite.default: _is_finite,
+    aten.any.dims: _any,
     aten.angle.default: _angle,
     **dict.fromkeys((aten.normal.Tensor_Tensor, aten.normal.Tensor_float, aten.normal.float_Tensor), _normal),
     aten.fmax.default: _extreme(torch.maximum),
@@ -427,9 +412,7 @@ def _of_libraries() -> dict[Any, Callable[..., Any]]:
 _SOMETIMES: dict[Any, Callable[..., bool]] = {
     aten.index.Tensor: _reads_elsewhere,
     **dict.fromkeys(_INDEX_PUTS, _puts_elsewhere),
-    aten.view.default: _has_nothing,
     aten.nonzero.default: is_single,
-    aten.cat.default: _have_nothing,
     **decompositions_bytes.TAKES,
     **decompositions_integers.TAKES,
     **decompositions_order.TAKES,

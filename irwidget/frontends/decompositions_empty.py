@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from irwidget.frontends.decompositions_bytes import value_of
 from irwidget.frontends.decompositions_kinds import How
 from irwidget.private_torch import statically_known_true
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+    from torch.fx import Node
 
 aten: Any = torch.ops.aten
 
@@ -74,6 +78,30 @@ def _is_made(sizes: Any, strides: Any, **_: Any) -> bool:
 
 def _made(sizes: Any, strides: Any, **how: Any) -> Any:
     return aten.empty.memory_format(sizes, **how) if _is_made(sizes, strides) else NotImplemented
+
+
+def of_none(program: ExportedProgram) -> list[Node]:
+    """The operators whose result is known to be a tensor of no elements, which is all of it."""
+    return [node for node in program.graph.nodes if node.op == "call_function" and _is_none(node)]
+
+
+def _is_none(node: Node) -> bool:
+    value = node.meta.get("val")
+    sizes: list[Any] = list(value.shape) if isinstance(value, torch.Tensor) else []
+    return all(isinstance(size, int) for size in sizes) and 0 in sizes
+
+
+def as_new(program: ExportedProgram) -> None:
+    """Change the program: tensors of no elements are new ones, of which passes refuse what they are computed by."""
+    for node in of_none(program):
+        value = node.meta["val"]
+        with program.graph.inserting_before(node):
+            made = program.graph.call_function(aten.full.default, (list(value.shape), 0), {"dtype": value.dtype})
+        made.meta = dict(node.meta)
+        node.replace_all_uses_with(made)
+        program.graph.erase_node(node)
+    program.graph.eliminate_dead_code()
+    program.graph_module.recompile()
 
 
 def variances(is_wrong: Callable[[Iterable[Any]], bool]) -> dict[Any, How]:

@@ -41,7 +41,7 @@ def others(given: Given, program: ExportedProgram, language: str = "") -> list[t
     The first is in place of what torch-mlir lowers to something else, where it does, the last of what is refused.
     `language` is that of the IR type where it has fewer operators than linalg: `TOSA` or `StableHLO`.
     """
-    from irwidget.frontends import complex_parts, decompositions, indices
+    from irwidget.frontends import complex_parts, decompositions, decompositions_empty, indices
 
     chosen = decompositions.of(program, language)
     backwards = indices.wrong(program, language)
@@ -62,6 +62,9 @@ def others(given: Given, program: ExportedProgram, language: str = "") -> list[t
     if language == "TOSA" and indices.by_number(program):
         said.append("aten.select.int at an index of no dimensions is a read of a row of one: TOSA has no such numbers")
         changes = (indices.as_places, *changes)
+    if language != "TOSA" and decompositions_empty.of_none(program):
+        said.append("tensors of no elements are new ones: torch-mlir's passes refuse operators that make them")
+        changes = (*changes, decompositions_empty.as_new)
     in_parts = complex_parts.has_complex(program)
     if in_parts:
         given = _in_parts(given)

@@ -120,6 +120,14 @@ def test_variances_in_all_forms_and_conversions_reach_linalg() -> None:
     assert str(low.check).startswith("equal to eager PyTorch"), low.check
 
 
+def test_transforms_of_real_numbers_to_real_ones_have_complex_ones_inside() -> None:
+    def transformed(x: torch.Tensor) -> Any:
+        return torch.fft.irfft(x), torch.fft.irfftn(x, norm="ortho"), torch.fft.hfft(x, n=7), torch.fft.hfft2(x)
+
+    low = irwidget.lower(transformed, torch.randn(4, 6), to="linalg_on_tensors_mlir", check=True)
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check
+
+
 @pytest.mark.parametrize("target", ["tosa_mlir", "stablehlo_mlir", "llvm_ir"])
 def test_a_fourier_layer_reaches_every_ir_type_and_is_right(target: str) -> None:
     low = irwidget.lower(Spectral(), torch.randn(4, 8), to=target, check=target == "llvm_ir", timeout=120)

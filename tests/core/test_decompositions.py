@@ -266,6 +266,19 @@ def test_what_torch_mlir_lowers_right_is_left_as_it_is(model: Any, target: str) 
     assert str(low.check).startswith("equal to eager PyTorch"), low.check
 
 
+@pytest.mark.parametrize("target", [LINALG, STABLEHLO])
+def test_tensors_of_no_elements_are_new_ones(target: str) -> None:
+    def model(x: torch.Tensor) -> Any:
+        none, wide = x[:0], x[:, :0]
+        padded = nn.functional.pad(none[:, None], (1, 2), mode="replicate")
+        return x.repeat(2, 0), wide @ none, none @ x.T, none.reshape(-1), padded, none.cumsum(0), none.new_zeros(0) > 1
+
+    low = irwidget.lower(model, torch.randn(4, 6), to=target, check=True)
+    assert low.check is not None
+    assert low.check.state == "equal", low.check
+    assert "tensors of no elements are new ones" in "".join(one.message for one in low.diagnostics)
+
+
 def test_what_is_lowered_to_something_else_takes_nothing_else_along() -> None:
     def model(x: torch.Tensor) -> Any:
         return (x > 0).sort(1).values, x.roll(1, 0)
