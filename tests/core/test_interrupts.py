@@ -352,7 +352,11 @@ def test_a_process_ends_when_the_module_that_it_imports_in_the_background_has_en
     """Python ends the threads that are left in the middle of what they do: of C++ code, that aborts the process."""
     code = """
 import atexit, sys, threading
-atexit.register(lambda: print([one.name for one in threading.enumerate()]))
+def left():
+    for one in threading.enumerate()[1:]:
+        one.join(0.5)  # it has let go of the lock, and may have a line or two to go
+    print([one.name for one in threading.enumerate()])
+atexit.register(left)
 from irwidget import imports
 imports.begin()
 while "torch" not in sys.modules:
