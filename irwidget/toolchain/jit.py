@@ -228,9 +228,9 @@ def _optimized(module: Any, binding: Any, level: int | None) -> Any:
     return machine
 
 
-_MANY = 1000
+_MANY = 300
 """Values that loops carry in a module from which on loops are left as they are: LLVM's passes for loops take time with
-the square of that, 30 s for 2,000, and then save 15 ms of 45.
+the square of that, 5 s for 1,000 and 30 s for 2,000, and then save 15 ms of 45.
 """
 
 
