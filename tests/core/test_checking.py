@@ -211,6 +211,23 @@ def test_what_a_dtype_does_not_hold_is_infinite():
     assert judge("p", 1, [_array(want)], [made]).state == "equal"
 
 
+@pytest.mark.parametrize("meant", [1.0, 1.5])
+def test_rounding_of_the_program_as_it_was_written_counts_only_where_it_is_the_same(meant):
+    """What was taken apart says 1.5, eager PyTorch 1; written, the program means one of these, and rounds by up to 1."""
+    want, exact = torch.ones(4), torch.full((4,), 1.5, dtype=torch.float64)
+    noise = exact * 1e-6
+    shaken = [torch.full((4,), meant - 1), torch.full((4,), meant + 1)]
+    written = torch.full((4,), meant, dtype=torch.float64)
+    result = result_of("result 0", want, exact, [exact + noise, exact - noise], lambda: written, lambda: shaken)
+    ulps = 2 * torch.finfo(torch.float32).eps * 1.5
+    if meant == 1.0:
+        assert result.exact is None  # it is judged by eager PyTorch, by what float64 says of noise
+        assert torch.allclose(result.allowed, 4 * noise + ulps, rtol=1e-9, atol=0)
+    else:
+        assert torch.equal(result.exact, exact)
+        assert torch.allclose(result.allowed, torch.full((4,), 1 + ulps, dtype=torch.float64), rtol=1e-9, atol=0)
+
+
 def test_a_transform_loses_by_its_length_and_elimination_by_its_pivots():
     def grown(function, x):
         (node, *_) = (
