@@ -213,7 +213,7 @@ def test_what_a_dtype_does_not_hold_is_infinite():
 
 @pytest.mark.parametrize("meant", [1.0, 1.5])
 def test_rounding_of_the_program_as_it_was_written_counts_only_where_it_is_the_same(meant):
-    """What was taken apart says 1.5, eager PyTorch 1; written, the program means one of these, and rounds by up to 1."""
+    """What was taken apart says 1.5, eager PyTorch 1; as written, the program means one of these, and rounds by 1."""
     want, exact = torch.ones(4), torch.full((4,), 1.5, dtype=torch.float64)
     noise = exact * 1e-6
     shaken = [torch.full((4,), meant - 1), torch.full((4,), meant + 1)]
