@@ -46,6 +46,23 @@ func.func @main(%x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
   }
   return %r : tensor<?xf32>
 }"""
+CAST = """
+func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {
+  %c = tensor.cast %x : tensor<?xf32> to tensor<4xf32>
+  %b = tensor.cast %c : tensor<4xf32> to tensor<?xf32>
+  %r = stablehlo.add %b, %x : tensor<?xf32>
+  return %r : tensor<?xf32>
+}"""
+REDUCED = """
+func.func @main(%x: tensor<?xf32>) -> tensor<?x?xf32> {
+  %v = stablehlo.constant dense<[2, 3]> : tensor<2xi64>
+  %z = stablehlo.constant dense<0> : tensor<i64>
+  %p = stablehlo.reduce(%v init: %z) applies stablehlo.add across dimensions = [0] : (tensor<2xi64>, tensor<i64>) -> tensor<i64>
+  %q = stablehlo.reshape %p : (tensor<i64>) -> tensor<1xi64>
+  %s = stablehlo.concatenate %q, %q, dim = 0 : (tensor<1xi64>, tensor<1xi64>) -> tensor<2xi64>
+  %r = stablehlo.dynamic_reshape %x, %s : (tensor<?xf32>, tensor<2xi64>) -> tensor<?x?xf32>
+  return %r : tensor<?x?xf32>
+}"""
 UNKNOWN = """
 func.func @main(%x: tensor<?xf32>, %n: tensor<1xi64>) -> tensor<?xf32> {
   %r = stablehlo.dynamic_reshape %x, %n : (tensor<?xf32>, tensor<1xi64>) -> tensor<?xf32>
@@ -74,8 +91,15 @@ REFINED = {
     return %2 : tensor<5xf32>
   }
 """),
+    "cast": (CAST, [(4,)], """\
+  func.func @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = stablehlo.add %arg0, %arg0 : tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+"""),
 }  # fmt: skip
 REFUSED = {
+    "sizes that a region computes": (REDUCED, [(25,)], "the sizes of stablehlo.dynamic_reshape do not follow from"),
     "sizes that are an input": (UNKNOWN, [(5,), (1,)], "the sizes of stablehlo.dynamic_reshape do not follow from"),
     "sizes that contradict": (ASSUMED, [(5,), (3,)], "the sizes of stablehlo.dynamic_broadcast_in_dim do not follow"),
     "a shape that is another": (ROWS, [(5, 4), (3,), None], "its operations do not fit together for the sizes of the"),
