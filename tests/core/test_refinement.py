@@ -57,7 +57,8 @@ REDUCED = """
 func.func @main(%x: tensor<?xf32>) -> tensor<?x?xf32> {
   %v = stablehlo.constant dense<[2, 3]> : tensor<2xi64>
   %z = stablehlo.constant dense<0> : tensor<i64>
-  %p = stablehlo.reduce(%v init: %z) applies stablehlo.add across dimensions = [0] : (tensor<2xi64>, tensor<i64>) -> tensor<i64>
+  %p = stablehlo.reduce(%v init: %z) applies stablehlo.add across dimensions = [0]
+    : (tensor<2xi64>, tensor<i64>) -> tensor<i64>
   %q = stablehlo.reshape %p : (tensor<i64>) -> tensor<1xi64>
   %s = stablehlo.concatenate %q, %q, dim = 0 : (tensor<1xi64>, tensor<1xi64>) -> tensor<2xi64>
   %r = stablehlo.dynamic_reshape %x, %s : (tensor<?xf32>, tensor<2xi64>) -> tensor<?x?xf32>
