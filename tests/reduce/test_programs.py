@@ -39,6 +39,20 @@ def test_a_graph_is_the_program():
     assert sum(one.weight for one in program.given) == 6
 
 
+def told(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Calls with dtypes, devices, lists and numbers that Python has no words for."""
+    far = x.clamp(max=float("-inf")), torch.full((2,), float("nan"), dtype=torch.float16, device="cpu")
+    return x.to(torch.float64), x.sum([0, 1], dtype=torch.float64), *far, x.div(2, rounding_mode="floor")
+
+
+def test_arguments_of_a_graph_are_written_as_python():
+    program = exported.program(traced(told, (torch.ones(2, 3),), {}, None, "told"))
+    namespace = {}
+    exec(program.text.replace("irwidget.explore(", "found = ("), namespace)
+    made, x = namespace["found"]
+    torch.testing.assert_close(made(x), told(x), rtol=0, atol=0, equal_nan=True)
+
+
 def test_what_is_left_of_a_graph_is_a_graph():
     program = exported.program(traced(Eigen().eval(), (torch.randn(16, 16),), {}, None, "Eigen"))
 
