@@ -85,7 +85,7 @@ class _Refiner:
                 self._fold(one)
             elif any(map(_is_dynamic, one.results)):
                 alone = self._alone(one, self._refine)
-                _retype(one, [_uncast(value) for value in _returned(alone.body.operations[0])])
+                _retype(one, _returned(alone.body.operations[0]))
 
     def _settle(self, one: Any) -> None:
         """Give an operation as constants what it takes that StableHLO computes of constants, and may be sizes."""
@@ -169,9 +169,8 @@ def _returned(operation: Any) -> list[Any]:
 
 
 def _uncast(value: Any) -> Any:
-    """What refinement has wrapped for a function to return it as before."""
-    owner = value.owner
-    return owner.operands[0] if _name(value) in ("builtin.unrealized_conversion_cast", "tensor.cast") else value
+    """What folding has wrapped for a function to return it as before."""
+    return value.owner.operands[0] if _name(value) == "tensor.cast" else value
 
 
 def _retype(one: Any, values: Sequence[Any]) -> None:

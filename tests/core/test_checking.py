@@ -11,7 +11,7 @@ from irwidget import private_torch_mlir
 from irwidget.checking.allowance import ExpectedResult, result_of
 from irwidget.checking.evaluate import Wide
 from irwidget.checking.expected import ExportedCopy, array, expect
-from irwidget.checking.growth import growth
+from irwidget.checking.growth import growth, length_of
 from irwidget.checking.judge import judge
 from irwidget.private_torch import make_fx, pytree
 from irwidget.toolchain import jit
@@ -211,6 +211,23 @@ def test_what_a_dtype_does_not_hold_is_infinite():
     assert judge("p", 1, [_array(want)], [made]).state == "equal"
 
 
+@pytest.mark.parametrize("meant", [1.0, 1.5])
+def test_rounding_of_the_program_as_it_was_written_counts_only_where_it_is_the_same(meant):
+    """What was taken apart says 1.5, eager PyTorch 1; as written, the program means one of these, and rounds by 1."""
+    want, exact = torch.ones(4), torch.full((4,), 1.5, dtype=torch.float64)
+    noise = exact * 1e-6
+    shaken = [torch.full((4,), meant - 1), torch.full((4,), meant + 1)]
+    written = torch.full((4,), meant, dtype=torch.float64)
+    result = result_of("result 0", want, exact, [exact + noise, exact - noise], lambda: written, lambda: shaken)
+    ulps = 2 * torch.finfo(torch.float32).eps * 1.5
+    if meant == 1.0:
+        assert result.exact is None  # it is judged by eager PyTorch, by what float64 says of noise
+        assert torch.allclose(result.allowed, 4 * noise + ulps, rtol=1e-9, atol=0)
+    else:
+        assert torch.equal(result.exact, exact)
+        assert torch.allclose(result.allowed, torch.full((4,), 1 + ulps, dtype=torch.float64), rtol=1e-9, atol=0)
+
+
 def test_a_transform_loses_by_its_length_and_elimination_by_its_pivots():
     def grown(function, x):
         (node, *_) = (
@@ -225,9 +242,44 @@ def test_a_transform_loses_by_its_length_and_elimination_by_its_pivots():
     assert grown(small_pivot, RIGHT["elimination"][1]) > 1000
     assert grown(small_pivot, torch.eye(3)) == 4
     assert grown(small_pivot, torch.tensor([[1.0, 0.1, 0.1], [0.1, 1.0, 0.1], [1.1, 1.1, 0.2]])) == math.inf
+    assert grown(small_pivot, torch.tensor([[1.0, 1.0], [1.0, 1.0000001]])) == math.inf
     half = torch.zeros(33, 3, dtype=torch.complex64)  # of 66 or 64 numbers
     node = torch.fx.Graph().call_function(torch.ops.aten._fft_c2r.default, (half, [0], 2, 64))
     assert growth(node, node.args) == grown(transformed, torch.zeros(33, 3))
+
+
+ATEN = torch.ops.aten
+A, B, C = torch.ones(2, 3, 5), torch.ones(2, 5, 7), torch.ones(2, 3, 7)
+LENGTHS = [
+    (ATEN.mm.default, (A[0], B[0]), 5),
+    (ATEN.bmm.default, (A, B), 5),
+    (ATEN.addmm.default, (C[0], A[0], B[0]), 5),
+    (ATEN.baddbmm.default, (C, A, B), 5),
+    (ATEN.convolution.default, (A, torch.ones(3, 3, 2), None, [1], [0], [1], False, [0], 1), 6),
+    (ATEN._softmax.default, (A, 1, False), 3),
+    (ATEN.logsumexp.default, (A, [2]), 5),
+    (ATEN.cumsum.default, (torch.tensor(1.0), 0), 1),
+    (ATEN.native_layer_norm.default, (A, [3, 5], None, None, 1e-5), 15),
+    (ATEN.native_batch_norm.default, (A, None, None, None, None, True, 0.1, 1e-5), 10),
+    (ATEN.fft_rfft.default, (A, 4, 2), 4),
+    (ATEN.fft_irfft.default, (A, None, 1), 6),
+    (ATEN._fft_c2r.default, (A + 0j, [1, 2], 2, 8), 30),
+    (ATEN.sum.dim_IntList, (A, [0, 2]), 10),
+    (ATEN.sum.default, (A,), 30),
+    (ATEN.relu.default, (A,), 1),
+    (ATEN.arange.default, (4,), 1),
+]
+
+
+@pytest.mark.parametrize(("operator", "args", "length"), LENGTHS)
+def test_a_sum_has_so_many_terms(operator, args, length):
+    node = torch.fx.Graph().call_function(operator, args)
+    node.meta["val"] = operator(*args)
+    assert length_of(node, args) == length
+    assert growth(node, args) == (1 if length == 1 else 1 + math.sqrt(length) / 2 + length / 16)
+    if length > 1:  # sums of narrow floats are computed in wider ones
+        node.meta["val"] = pytree.tree_map(lambda one: one.real.half(), node.meta["val"])
+        assert growth(node, args) == 1 + math.sqrt(length) / 2
 
 
 def as_module(function):

@@ -76,6 +76,10 @@ def averaged(x: torch.Tensor) -> Any:
     return nn.functional.avg_pool3d(x.long().reshape(1, 1, 1, 3, 3), (1, 2, 2))
 
 
+def placed(x: torch.Tensor) -> Any:
+    return nn.functional.max_pool2d(x[None, None], 2, 1, return_indices=True)
+
+
 class Sequence(nn.Module):
     def forward(self, x: torch.Tensor) -> Any:
         return x.reshape(x.shape[0] * x.shape[1], 4).relu()
@@ -111,6 +115,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...], Any, str]
     "as many as a mask has": (chosen, (X,), None, "lowered: aten.index.Tensor has no form in TOSA ("),
     "by two masks": (both, (X,), None, "cannot trace both: how many elements an operator takes depends on the values"),
     "a pool of integers": (averaged, (X,), None, "aten.avg_pool3d has no form in TOSA here"),
+    "places of a pool": (placed, (X,), None, "aten.max_pool2d_with_indices has no form in TOSA here"),
     "bytes that are constants": (shifted, (X,), None, "has no form in TOSA ('tosa.const' op expected same"),
     "a number of 64 bits": (far, (X,), None, "lowered: aten.sub.Tensor has no form in TOSA (failed to legalize"),
     "a convolution of int64": (convolved, (X,), None, "aten.conv1d has no form in TOSA ('tosa.conv2d' op attribute"),

@@ -141,6 +141,18 @@ def test_what_has_no_sign_becomes_complex_by_floats(kind: torch.dtype) -> None:
         assert torch.equal(made(x, torch.complex128), x.to(torch.complex128))
 
 
+def test_functions_of_bytes_are_those_of_floats() -> None:
+    x = torch.tensor([0, 1, 2, 100, 128, 255], dtype=torch.uint8)
+    functions = {function.default: () for function in decompositions_unsigned._FUNCTIONS}  # pyright: ignore
+    for operator, more in {**functions, aten.pow.Tensor_Scalar: (2.5,), aten.atan2.default: (x.flip(0),)}.items():
+        takes, made = decompositions_unsigned.IN_TOSA[operator]
+        assert takes(x, *more), operator
+        torch.testing.assert_close(made(x, *more), operator(x, *more), equal_nan=True)
+        assert not takes(x.int(), *more), operator
+        assert made(x.int(), *more) is NotImplemented
+    assert not decompositions_unsigned.IN_TOSA[aten.pow.Tensor_Scalar][0](x, 2)  # which stays a byte
+
+
 def test_integers_to_negative_powers_and_near_without_a_distance() -> None:
     x, powers = (one.reshape(-1) for one in torch.meshgrid(torch.arange(-2, 3), torch.arange(-3, 3), indexing="ij"))
     known = (x != 0) | (powers >= 0)  # of zero eager PyTorch has none

@@ -240,6 +240,26 @@ def test_a_hostile_message_changes_nothing_and_is_answered(target, content):
     assert all(answer["id"] == 7 and answer["error"] for answer in answers)
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"max-iterations": 3}, "Options are texts"),
+        ({1: "x"}, "Options are texts"),
+        ({str(i): "1" for i in range(101)}, "Too many options"),
+        ({str(i): "1" for i in range(100)}, "canonicalize has no option '0' to set here"),
+    ],
+)
+def test_options_of_a_page_are_texts_and_a_hundred_at_most(target, options, said):
+    assert ask(target, **{**ADD, "options": options})["error"].startswith(said)
+
+
+def test_the_page_gets_what_it_shows():
+    assert set(Pipeline.class_own_traits(sync=True)) == {
+        *("name", "target", "targets", "pipeline", "steps", "route", "status", "message", "call", "magic"),
+        *("passes", "diff"),
+    }
+
+
 @pytest.mark.parametrize("number", [True, -1, "7", 2**60, 1.5, None, [1]])
 def test_a_message_without_a_number_is_not_answered(number):
     assert requests.number({"id": number, "do": "run"}) is None

@@ -23,6 +23,10 @@ _READERS = (
     *("assembling", "banners", "composing", "ending", "grouping", "knowing", "llvm", "log", "loops", "mlir"),
     *("planning", "prefixes", "putting", "stages", "xla"),
 )
+_FORMATS = (
+    *("folders", "homonyms", "llvm_folder", "log_folder", "numbered", "packed", "pretty", "repeating", "rustc"),
+    *("taichi", "tilelang", "torch_logs", "torchscript", "tree", "worded"),
+)
 _LLVM = ("llvm", "llvm_debug", "llvm_state", "debug_lines", "triples")
 PARTS: Mapping[str, Part] = {
     "trace": Part(("irwidget/trace/*.py",), ("tests/core/test_trace.py", "tests/core/test_renaming.py", "tests/views")),
@@ -63,6 +67,23 @@ PARTS: Mapping[str, Part] = {
             f"tests/readers/test_{name}.py" for name in ("llvm_banners", "open", "xla", "loops", "prefixes", "printed")
         ),
     ),
+    "formats": Part(
+        tuple(f"irwidget/readers/{name}.py" for name in _FORMATS),
+        tuple(
+            f"tests/readers/test_{name}.py"
+            for name in (
+                "folders",
+                "numbered",
+                "pretty",
+                "repeating",
+                "torch_logs",
+                "torchscript",
+                "whole_truth",
+                "worded",
+            )
+        ),
+    ),
+    "refinement": Part(("irwidget/toolchain/refinement.py",), ("tests/core/test_refinement.py",)),
     "spyre": Part(
         tuple(f"irwidget/spyre/{name}.py" for name in ("division", "scratchpad", "superdsc", "layout", "tiling")),
         ("tests/spyre/test_table.py", "tests/spyre/test_division.py", "tests/spyre/test_tiling.py"),

@@ -117,6 +117,7 @@ def test_llvms_folder_is_the_log_that_it_would_print(tmp_path):
 
 def test_tilelang(tmp_path):
     (low,) = unpacked("tilelang.tar.xz", tmp_path)
+    shown = [(dump.name, dump.text) for dump in low.dumps]
     names = [dump.name for dump in low.dumps]
     assert names[0] == "input"
     assert names.index("BindTarget") < names.index("PipelinePlanning") < names.index("LowerTileOp")
@@ -126,6 +127,12 @@ def test_tilelang(tmp_path):
     (file,) = tmp_path.rglob("*_LowerTileOp_after.tir")
     assert low.dumps[names.index("LowerTileOp")].text == file.read_text()
     assert [dump.language for dump in low.dumps] == ["python"] * (len(names) - 1) + ["c"]
+    for again in (10, 2):  # kernels that are compiled after it
+        for path in [*tmp_path.rglob("[0-9]*_*.*")]:
+            shutil.copy(path, path.with_name(f"run{again}_{path.name}"))
+    runs = irwidget.open(tmp_path)
+    assert [one.name for one in runs] == [low.name, f"{low.name} 2", f"{low.name} 10"]
+    assert all([(dump.name, dump.text) for dump in one.dumps] == shown for one in runs)
 
 
 def test_torch_trace(tmp_path):

@@ -72,9 +72,11 @@ a word of the program
 """
 
 
-def test_messages_ranks_attempts_and_what_is_between():
-    (low,) = irwidget.open(LINES)
-    assert (low.name, [dump.text for dump in low.dumps]) == ("[0/0] attempt 1", ["x = 1\n", "y = 2\n"])
+def test_messages_ranks_attempts_and_what_is_between(tmp_path):
+    path = tmp_path / "a.log"
+    path.write_bytes(LINES.encode().replace(b"x = 1", b"x = '\xff'"))  # which is no UTF-8
+    (low,) = irwidget.open(path)
+    assert (low.name, [dump.text for dump in low.dumps]) == ("[0/0] attempt 1", ["x = '\udcff'\n", "y = 2\n"])
     first, last = (one.message for one in low.diagnostics)
     assert first.endswith("because")
     assert last == "a word of the program"

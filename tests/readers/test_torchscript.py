@@ -58,6 +58,8 @@ def test_executors_run_others_in_their_midst():
         ("graph(x) (2)", 51),
     ]
     assert all("does not name its graphs" in low.diagnostics[-1].message for low in found)
+    last = irwidget.open(f"{TORCHSCRIPT}what the program says\n")[-1]
+    assert [one.message for one in last.diagnostics[-2:-1]] == ["what the program says"]
 
 
 def test_what_passes_log_by_themselves_is_one_graph_while_its_operations_are():
@@ -118,8 +120,9 @@ def test_a_folder_of_logs_of_several_compilers_may_be_packed_and_so_may_they(tmp
         for name in ("halide", "more/taichi", "numba", "tvm")
         for low in irwidget.open(next(folder.glob(f"{name}*")))
     ]
-    found = irwidget.open(packed(folder, how))
+    found, plain = irwidget.open(packed(folder, how)), irwidget.open(folder)
     assert found.format == "passes-dir"
+    assert [low.name for low in found] == [low.name for low in plain]
     shown = [[(dump.name, dump.text) for dump in low.dumps] for low in found]
     assert shown == [[(dump.name, dump.text) for dump in low.dumps] for low in alone]
 

@@ -39,6 +39,20 @@ def test_a_graph_is_the_program():
     assert sum(one.weight for one in program.given) == 6
 
 
+def told(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Calls with dtypes, devices, lists and numbers that Python has no words for."""
+    far = x.clamp(max=float("-inf")), torch.full((2,), float("nan"), dtype=torch.float16, device="cpu")
+    return x.to(torch.float64), x.sum([0, 1], dtype=torch.float64), *far, x.div(2, rounding_mode="floor")
+
+
+def test_arguments_of_a_graph_are_written_as_python():
+    program = exported.program(traced(told, (torch.ones(2, 3),), {}, None, "told"))
+    namespace = {}
+    exec(program.text.replace("irwidget.explore(", "found = ("), namespace)
+    made, x = namespace["found"]
+    torch.testing.assert_close(made(x), told(x), rtol=0, atol=0, equal_nan=True)
+
+
 def test_what_is_left_of_a_graph_is_a_graph():
     program = exported.program(traced(Eigen().eval(), (torch.randn(16, 16),), {}, None, "Eigen"))
 
@@ -48,8 +62,11 @@ def test_what_is_left_of_a_graph_is_a_graph():
 
     *_, best = graph.smaller(program, Plain(holds))
     assert [node.function for node in best.nodes] == ["torch.ops.aten.linalg_eigh.default", "operator.getitem"]
-    assert [one.of.shape for one in best.given] == [(1, 1)]
-    assert not any(one.weight for one in best.given)
+    assert [(one.name, one.of.shape, one.weight) for one in best.given] == [("gelu_2", (1, 1), False)]
+    *_, best = graph.smaller(program, Plain(lambda tried: bool(graph.shaped(tried)) and ".linear." in tried.text))
+    weight = ("p_layers_0_weight", (1,), False)  # as an input
+    assert [(one.name, one.of.shape, one.weight) for one in best.given] == [weight, ("x", (1,), False)]
+    assert "linear = torch.ops.aten.linear.default(x, p_layers_0_weight)\n        return linear\n" in best.text
 
 
 def test_a_model_that_cannot_be_lowered_becomes_small():
@@ -67,10 +84,21 @@ def test_a_model_that_cannot_be_lowered_becomes_small():
         irwidget.lower(*namespace["found"], to="linalg_on_tensors_mlir")
 
 
+class Branching(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,))
+
+
 def test_what_no_graph_says_is_refused():
     dynamic = {"x": {0: torch.export.Dim("n", min=2, max=64)}}
     with pytest.raises(UsageError, match="dynamic shapes"):
         irwidget.reduce(MLP(), torch.randn(4, 8), to="tosa_mlir", dynamic_shapes=dynamic)
+    for model, why in (
+        (torch.nonzero, "its calls are not those of a plain graph"),
+        (Branching(), "control flow .true_graph_0."),
+    ):
+        with pytest.raises(UsageError, match=f"cannot be taken apart: .*{why}"):
+            exported.program(traced(model, (torch.ones(4),), {}, None, "f"))
     low = irwidget.lower("func.func @f() {\n  return\n}", to="raw_ir")
     with pytest.raises(UsageError, match=r"low.reduce\(\) makes that small"):
         low.reduce(program=True)

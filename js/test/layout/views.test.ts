@@ -1,7 +1,10 @@
 import { expect, test } from "vitest";
+import { Analysis } from "../../src/analysis";
 import type { LinkedKernel } from "../../src/schema";
 import { render as helion } from "../../src/helion/main";
+import { operations } from "../../src/panels";
 import { render as sweep } from "../../src/sweep/main";
+import { lowering } from "../lowering";
 import { frames, shown } from "./page";
 
 const models = Array.from({ length: 60 }, (_, i) => `model-${i}`);
@@ -60,4 +63,14 @@ test.each([
   );
   expect(source!.top === mlir!.top).toBe(beside);
   expect(beside ? nodes!.left >= source!.right : nodes!.top >= source!.bottom).toBe(true);
+});
+
+test("what a pass did to the operations: those whose count changed, and how many others there are", () => {
+  const dumps = lowering(["a.add", "a.add", "b.mul", "c.neg"], ["a.add", "b.mul", "b.sub", "b.sub", "c.neg"]);
+  const [left, right] = dumps.traces[0]!.stages;
+  const told = (before: typeof left, after: typeof left): string[] =>
+    [...operations(new Analysis(dumps), before!, after!).querySelectorAll("tr, p")].map((one) => one.textContent);
+  const head = "operationbeforeafterchange";
+  expect(told(left, right)).toEqual([head, "a.add21−1", "b.sub02+2", "2 other operations with the same count"]);
+  expect(told(left, left)).toEqual([head, "a.add22", "b.mul11", "c.neg11"]);
 });
