@@ -311,6 +311,15 @@ def _any(x: Any, dims: Any = None, keepdim: bool = False) -> Any:
     return (found if keepdim else found.squeeze(dims)).to(kind)
 
 
+def _has_gradients(weight: Any, indices: Any, _: int = -1, scaled: bool = False, sparse: bool = False) -> bool:
+    """Whether a look-up says how its gradients are, of which StableHLO's form has nothing."""
+    return scaled or sparse
+
+
+def _look_up(weight: Any, indices: Any, *how: Any) -> Any:
+    return aten.embedding.default(weight, indices) if _has_gradients(weight, indices, *how) else NotImplemented
+
+
 def _extreme(operator: Any) -> Callable[..., Any]:
     """The number of two where one is NaN; torch-mlir's own does not broadcast."""
 
@@ -355,6 +364,7 @@ _TABLE: dict[Any, Callable[..., Any]] = {
     **dict.fromkeys((aten.linalg_norm.default, aten.linalg_norm.ord_str), _norm),
     aten.isfinite.default: _is_finite,
     aten.any.dims: _any,
+    aten.embedding.default: _look_up,
     aten.angle.default: _angle,
     **dict.fromkeys((aten.normal.Tensor_Tensor, aten.normal.Tensor_float, aten.normal.float_Tensor), _normal),
     aten.fmax.default: _extreme(torch.maximum),
@@ -413,6 +423,7 @@ _SOMETIMES: dict[Any, Callable[..., bool]] = {
     aten.index.Tensor: _reads_elsewhere,
     **dict.fromkeys(_INDEX_PUTS, _puts_elsewhere),
     aten.nonzero.default: is_single,
+    aten.embedding.default: _has_gradients,
     **decompositions_bytes.TAKES,
     **decompositions_integers.TAKES,
     **decompositions_order.TAKES,

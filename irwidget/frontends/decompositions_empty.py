@@ -81,8 +81,12 @@ def _made(sizes: Any, strides: Any, **how: Any) -> Any:
 
 
 def of_none(program: ExportedProgram) -> list[Node]:
-    """The operators whose result is known to be a tensor of no elements, which is all of it."""
-    return [node for node in program.graph.nodes if node.op == "call_function" and _is_none(node)]
+    """The operators whose result is known to be a tensor of no elements, which is all of it.
+
+    The tokens of effects are such tensors, too, and say more.
+    """
+    nodes = [node for node in program.graph.nodes if node.op == "call_function" and _is_none(node)]
+    return [node for node in nodes if all(str(one.target) != "with_effects" for one in node.all_input_nodes)]
 
 
 def _is_none(node: Node) -> bool:

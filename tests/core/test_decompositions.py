@@ -24,6 +24,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 import irwidget
 from irwidget import private_torch_mlir
 from irwidget.checking import expected, unsettled
+from irwidget.errors import ExportError
 from irwidget.frontends import decompositions, decompositions_integers, decompositions_resize
 from irwidget.frontends.erfc import erfc
 from irwidget.private_torch import pytree
@@ -277,6 +278,14 @@ def test_tensors_of_no_elements_are_new_ones(target: str) -> None:
     assert low.check is not None
     assert low.check.state == "equal", low.check
     assert "tensors of no elements are new ones" in "".join(one.message for one in low.diagnostics)
+    with pytest.raises(ExportError, match="raises errors that depend on values"):
+        irwidget.lower(lambda x: torch.linalg.inv(x), torch.randn(0, 2, 2), to=target)
+
+
+@pytest.mark.parametrize("how", [{"sparse": True}, {"scale_grad_by_freq": True}])
+def test_a_look_up_to_stablehlo_says_nothing_of_gradients(how: dict[str, bool]) -> None:
+    low = irwidget.lower(nn.Embedding(6, 4, **how).eval(), torch.tensor([1, 5]), to=STABLEHLO, check=True)
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check
 
 
 def test_what_is_lowered_to_something_else_takes_nothing_else_along() -> None:
