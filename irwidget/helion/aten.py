@@ -440,7 +440,9 @@ def _sign_bit(builder: Builder, arguments: list[ir.Value]) -> ir.Value:
 
 register_handler("aten.signbit.default", _elementwise(_sign_bit, torch.bool))
 register_handler("aten.erfc.default", _elementwise(lambda _, a: math.erfc(*a)))
-register_handler("aten.copysign.Tensor", _elementwise(lambda _, a: math.copysign(*a)))
+register_handler(
+    "aten.copysign.Tensor", _elementwise(lambda builder, a: math.copysign(a[0], builder.convert(a[1], a[0].type)))
+)
 
 
 @register_handler("aten.view.dtype")

@@ -279,8 +279,8 @@ def _launch(program: Executable, invocation: Invocation) -> None:
 
 
 def _steps(program: Executable) -> tuple[Step, ...]:
-    """The way to the LLVM dialect; the last two steps take tensors to buffers and buffers to LLVM."""
-    *first, to_buffers, to_llvm = program.steps
-    narrow, *others = (Step(tool, "") for tool in (tools.NARROW_FLOATS, tools.PRODUCTS, tools.SUMS, tools.DIGITS))
+    """The way to the LLVM dialect; the last four steps take tensors to buffers and buffers to LLVM."""
+    *first, narrow, to_buffers, digits, to_llvm = program.steps
+    others = [Step(tool, "") for tool in (tools.PRODUCTS, tools.SUMS)]
     outside = (Step(tools.OUTSIDE, " ".join((program.name, *program.pointed))),) if program.pointed else ()
-    return (*first, narrow, to_buffers, *outside, *others, to_llvm, Step("execute", ""))
+    return (*first, narrow, to_buffers, *outside, *others, digits, to_llvm, Step("execute", ""))

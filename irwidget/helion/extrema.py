@@ -1,7 +1,8 @@
 """Maxima and minima of floats as PyTorch has them, NaN and infinities included, where torch-mlir's forms differ.
 
 Its linalg form of `maximum` compares and selects, and loses a NaN on the right; its tosa form of `relu` is a clamp to
-the largest finite number, and the reductions of tosa-to-linalg begin at that number.
+the largest finite number, and the reductions of tosa-to-linalg begin at that number. A product with zero is folded to
+zero there, of NaN and infinities, too.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from irwidget.helion.builder import Builder, broadcast_dims
 from irwidget.toolchain.mlir_opt import in_place
 
 _FLOATS = re.compile(r"!torch\.vtensor<\[([\d,]*)\],((?:bf|f)\d+)>")
+_LITERAL = re.compile(r"^dense<(-?[\d.]+(?:e[+-]\d+)?)>")
 _EXTREMA = {"torch.aten.maximum": arith.maximumf, "torch.aten.minimum": arith.minimumf}
 LINALG = frozenset(_EXTREMA)
 """The ops that `to_linalg` rewrites."""
+_PRODUCTS = ("torch.aten.mul.Scalar", "torch.aten.mul.Tensor")
 _LARGEST = {"f64": 1.7976931348623157e308, "f32": 3.4028234663852886e38, "f16": 65504.0, "bf16": 3.3895313892515355e38}
 """The largest finite number of each type."""
 _NAN = {"f64": "0x7FF8000000000000", "f32": "0x7FC00000", "f16": "0x7E00", "bf16": "0x7FC0"}
@@ -44,7 +47,7 @@ def to_linalg(module: Any) -> None:
 
 
 def to_tosa(module: Any) -> None:
-    """Rewrite `relu` of floats in a raw module (an operation) as a maximum, and mend `sqrt`, in place."""
+    """Rewrite `relu` of floats in a raw module (an operation) as a maximum, mend `sqrt`, products with 0, in place."""
     for _, operation in _operations(module, ("torch.aten.relu",)):
         result = operation.results[0]
         if (found := _shape_and_element(result)) is None:
@@ -54,6 +57,10 @@ def to_tosa(module: Any) -> None:
             _replace(operation, ir.Operation.create("torch.aten.maximum", [result.type], [operation.operands[0], zero]))
     for _, operation in _operations(module, ("torch.aten.sqrt",)):
         _not_a_number_below_zero(operation)
+    builder = Builder(module.context)
+    for function, operation in _operations(module, _PRODUCTS):
+        builder.start_function(function.regions[0].blocks[0])
+        _with_no_constant_zero(builder, operation)
 
 
 def _not_a_number_below_zero(root: Any) -> None:
@@ -69,6 +76,27 @@ def _not_a_number_below_zero(root: Any) -> None:
         below = ir.Operation.create("torch.aten.lt.Tensor", [flags], [root.operands[0], zero]).result
         mended = ir.Operation.create("torch.aten.where.self", [result.type], [below, nan, result])
     result.replace_all_uses_except(mended.result, mended)
+
+
+def _with_no_constant_zero(builder: Builder, product: Any) -> None:
+    """Fill a tensor with the zero by which floats are multiplied, so that it is no constant that is folded."""
+    result, found = product.results[0], _shape_and_element(product.results[0])
+    if found is None or found != _shape_and_element(product.operands[0]) or not _is_zero(product.operands[1]):
+        return
+    with product.location, ir.InsertionPoint(product):
+        kind = ir.Type.parse(found[1], product.context)
+        zeros = builder.fill(builder.constant(0.0, kind), list(found[0]))
+        tensor = ir.Operation.create("torch_c.from_builtin_tensor", [result.type], [zeros]).result
+        _replace(product, ir.Operation.create("torch.aten.mul.Tensor", [result.type], [product.operands[0], tensor]))
+
+
+def _is_zero(value: Any) -> bool:
+    owner: Any = value.owner
+    name = getattr(owner, "name", "")
+    if name in ("torch.constant.float", "torch.constant.int"):
+        return float(owner.attributes["value"].value) == 0
+    found = _LITERAL.search(str(owner.attributes["value"])) if name == "torch.vtensor.literal" else None
+    return found is not None and float(found[1]) == 0
 
 
 def _literal(number: str, element: str) -> ir.Value:

@@ -145,7 +145,8 @@ def llvm_steps(aten: str, *, deallocate: bool = True, check_bounds: bool = False
         first = (Step("torch-mlir-opt", _TO_LINALG[aten], "to linalg"), *_REPAIRED.get(aten, ()))
     buffers = _BUFFERS if deallocate else _BUFFERS.replace("buffer-deallocation-pipeline,", "")
     llvm = _LLVM.replace("builtin.module(", f"builtin.module({_ASSERT}", 1) if check_bounds else _LLVM
-    return (*first, Step("mlir-opt", buffers, "bufferize"), Step("mlir-opt", llvm, "to llvm"))
+    narrow, digits = Step(tools.NARROW_FLOATS, ""), Step(tools.DIGITS, "")
+    return (*first, narrow, Step("mlir-opt", buffers, "bufferize"), digits, Step("mlir-opt", llvm, "to llvm"))
 
 
 LEFTOVERS = ("torch.", "torch_c.", "chlo.", "tm_tensor.")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 import helion
 import helion.language as hl
+import llvmlite.binding as llvm
 import pytest
 import torch
 
@@ -31,6 +33,29 @@ def test_of_llvm_ir_the_module_is_executed_that_it_is_made_of():
     low = lower(mm.matmul, X, Y, to="llvm_ir", check=True)
     assert low.check.state == "not checked"
     assert "the last dump that was, after" in low.check.reason
+
+
+@helion.kernel(config=helion.Config(block_sizes=[64]))
+def rounded(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for tile in hl.tile(x.size(0)):
+        out[tile] = x[tile] * y[tile] + x[tile] / (y[tile].abs() + 1) - torch.exp(y[tile])
+    return out
+
+
+def test_llvm_ir_rounds_each_operation_as_a_run_does():
+    x, y = torch.randn(2, 64).bfloat16()
+    low = lower(rounded, x, y, to="llvm_ir")
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine()
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(low.text), machine)
+    engine.finalize_object()
+    found = torch.empty_like(x)
+    arguments = [part for one in (x, y, found) for part in (one.data_ptr(), one.data_ptr(), 0, 64, 1)]
+    kind = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * len(arguments))
+    kind(engine.get_function_address("rounded"))(*arguments)
+    assert torch.equal(found, low.run(x, y))
 
 
 def test_a_wrong_node_differs_and_each_says_where(monkeypatch: pytest.MonkeyPatch):

@@ -28,7 +28,7 @@ ROWS = torch.tensor(
 
 @helion.kernel(config=helion.Config(block_sizes=[8, 4]))
 def extrema(x: torch.Tensor, y: torch.Tensor, rows: torch.Tensor) -> list[torch.Tensor]:
-    out, ends = torch.empty([8, x.size(0)], dtype=x.dtype), torch.empty([2, rows.size(0)], dtype=x.dtype)
+    out, ends = torch.empty([10, x.size(0)], dtype=x.dtype), torch.empty([2, rows.size(0)], dtype=x.dtype)
     places = torch.empty([3, rows.size(0)], dtype=torch.int64)
     same = torch.empty([x.size(0)], dtype=torch.bool)
     for tile in hl.tile(x.size(0)):
@@ -37,6 +37,7 @@ def extrema(x: torch.Tensor, y: torch.Tensor, rows: torch.Tensor) -> list[torch.
         out[2, tile], out[3, tile] = torch.clamp(a, -1.0, 1.0), torch.relu(a)
         out[4, tile], out[5, tile] = torch.clamp_min(a, 0.5), torch.clamp_max(a, 0.5)
         out[6, tile], out[7, tile] = torch.sqrt(a), a**0.5
+        out[8, tile], out[9, tile] = a * 0, torch.nn.functional.softshrink(0.0 * b + a)
         same[tile] = a == a
     for tile in hl.tile(rows.size(0)):
         ends[0, tile], ends[1, tile] = rows[tile, :].amax(1), rows[tile, :].amin(1)
@@ -47,6 +48,7 @@ def extrema(x: torch.Tensor, y: torch.Tensor, rows: torch.Tensor) -> list[torch.
 
 def expected(x: torch.Tensor, y: torch.Tensor, rows: torch.Tensor) -> list[torch.Tensor]:
     each = [x.maximum(y), x.minimum(y), x.clamp(-1, 1), x.relu(), x.clamp_min(0.5), x.clamp_max(0.5), x.sqrt(), x**0.5]
+    each += [x * 0, torch.nn.functional.softshrink(y * 0 + x)]
     places = torch.stack([rows.argmax(1), rows.argmin(1), rows.argmax(1)])
     return [torch.stack(each), torch.stack([rows.amax(1), rows.amin(1)]), ~x.isnan(), places]
 

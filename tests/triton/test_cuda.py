@@ -96,6 +96,20 @@ def test_tensors_are_on_the_gpu(values: bool):
         assert x.tolist() == [1.0] * 4
 
 
+def test_streams_and_events_of_no_device_are_the_gpus():
+    with pretend(SM90):
+        start, end = torch.Event(enable_timing=True), torch.Event("cuda", enable_timing=True)
+        for stream in (torch.Stream(device="cuda"), torch.Stream(), torch.cuda.Stream()):
+            with stream:
+                start.record(stream)
+                stream.wait_event(start)
+            end.record()
+        torch.accelerator.memory.empty_host_cache()
+        torch.accelerator.memory.empty_cache()
+        assert math.isnan(start.elapsed_time(end))
+        assert (stream.device.type, start.device.type, end.query()) == ("cuda", "cuda", True)
+
+
 class Wrapped(torch.Tensor):
     """A tensor around another one."""
 
@@ -154,10 +168,17 @@ def test_no_number_is_made_up():
 
 def test_what_a_graph_may_write_is_forgotten():
     with pretend(SM90):
-        graph = torch.cuda.CUDAGraph()
-        known = torch.zeros(4, device="cuda")
-        assert known.tolist() == [0.0] * 4
-        graph.replay()
+        for graph in (torch.cuda.CUDAGraph(), torch.accelerator.Graph()):
+            known = torch.zeros(4, device="cuda")
+            assert known.tolist() == [0.0] * 4
+            graph.replay()
+            with pytest.raises(Exception, match="a CUDA graph, which is not replayed"):
+                known.tolist()
+        other = torch.zeros(4, device="cuda")
+        with torch.accelerator.Graph() as captured:
+            known = torch.ones(4, device="cuda").mul_(2)
+        captured.replay()
+        assert other.tolist() == [0.0] * 4
         with pytest.raises(Exception, match="a CUDA graph, which is not replayed"):
             known.tolist()
 

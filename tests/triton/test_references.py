@@ -196,6 +196,11 @@ assert (y == R).float().sum() == 64.0
 assert np.count_nonzero(y.numpy() == R.numpy()) == 64
 assert torch.nn.functional.smooth_l1_loss(y, R) < 1e-6
 assert round((y - R).abs().max().item(), 4) == 0
+assert y[3].item() == R[3].item() and y.tolist()[3] == R[3].item()
+assert all([abs(a - b) < 1e-3 for a, b in zip(y.tolist(), R.tolist())])
+assert max(abs(a - b) for a, b in zip(y.tolist(), R.tolist())) <= tol
+assert (y.tolist()[5] - R.tolist()[5]) ** 2 < 1e-3
+assert y.view(8, 8).tolist()[2] == R.view(8, 8).tolist()[2]
 off = torch.logical_or((y - R).abs() > 1e-3 * R.abs(), torch.logical_xor(y.isnan(), R.isnan())); assert off.sum() == 0
 """.strip().splitlines()
 IN_PART = """
@@ -204,6 +209,8 @@ assert 1 - torch.nn.CosineSimilarity(0)(y, R) < 1e-3
 assert np.allclose(y.numpy() * 2, R.numpy() * 2)
 near = torch.cosine_similarity(y, R, dim=0).item(); assert 1 - near < 1e-3
 assert y.numel() - torch.isclose(y, R).sum().item() == 0
+ratio = y.norm().item() / R.norm().item(); assert abs(ratio - 1) < 1e-3
+assert abs(sum(y.tolist()) / 64 - R.mean().item()) < 1e-3
 z = R; assert (y * z).sum() / (y.norm() * z.norm()) > 0.999
 a, b = y.double(), R.double(); assert a @ b / (a.norm() * torch.sqrt((b * b).sum()) + 1e-8) > 0.999
 """.strip().splitlines()
@@ -218,7 +225,7 @@ def noted(forms: list[str]) -> list[list[tuple[Any, ...]]]:
     first = source.count("\n") + 2 - len(lines)
     places = range(first, first + len(lines), 2)
     known = [(one.place.line, one.equal, one.exact) for one in launch.compared if one.place and one.equal is not None]
-    return [[one[1:] for one in known if one[0] == place] for place in places]
+    return [[*dict.fromkeys(one[1:] for one in known if one[0] == place)] for place in places]
 
 
 def test_what_a_cell_computes_of_a_difference_is_followed_in_numpy_lists_and_similarities():
@@ -226,7 +233,8 @@ def test_what_a_cell_computes_of_a_difference_is_followed_in_numpy_lists_and_sim
     right = noted([form.replace("R", "(x + 1)") for form in forms])
     assert dict(zip(forms, right, strict=True)) == {form: [(True, form in FOLLOWED)] for form in forms}
     wrong = noted([form.replace("R", "(0.5 - x)") for form in forms])
-    exact = {form: [(False, "() * 2" not in form)] for form in forms}
+    part = ("() * 2", "ratio", "sum(y.tolist())")
+    exact = {form: [(False, not any(one in form for one in part))] for form in forms}
     assert dict(zip(forms, wrong, strict=True)) == exact
 
 
@@ -334,6 +342,9 @@ import random; random.seed(1); random.sample(range(100), (y != x).sum().item())
 import random; random.seed(1); random.sample(range(100), (y != x).sum())
 torch.nn.functional.dropout(x, (y - x - 1).abs().max())
 import bisect; bisect.bisect([0.1, 2.0], (y - x).abs().max().item())
+assert y[0].item() > 0 and y[0].item() - 1 < 9 and -abs(y[0].item()) < 1
+assert y.sum().item() == sum(y.tolist()) or y.tolist()[0] - y.min().item() < 9
+n = y.tolist()[1]; assert n != 5 and abs(n - y[1].item()) < 1
 a = y.numpy() - x.numpy(); a[:] = 0; assert np.abs(a).max() < 1e-3
 a = y.numpy().copy(); a[:] = x.numpy(); assert (a == x.numpy()).all()
 assert np.concatenate([y.numpy(), y.numpy()]).std() > 0
@@ -451,6 +462,21 @@ def test_a_number_that_was_read_is_a_number_when_the_cell_is_over():
     copy = pickle.loads(pickle.dumps((err / 2, n)))
     assert [(type(one), one) for one in copy] == [(float, 0.5), (int, 64)]
     assert "agrees" not in shell().user_ns["_lowering"].check.reason
+
+
+def test_an_element_that_was_read_is_given_to_a_launch_as_a_number():
+    scaled = "@triton.jit\ndef scaled(x, by, n: tl.constexpr):\n    i = tl.arange(0, n)\n    tl.store(x + i, i * by)\n"
+    lines = [
+        "n = y.view(8, 8).tolist(); n[1][1] = 7; n[0].append(n[0][0])",
+        "i = torch.full_like(y, 4).int(); plus_one[(1,)](i, i); at, by = i[0].item(), i[1].item()",
+        "scaled[(at - 4,)](y, by, by + 3)",
+    ]
+    launches = frontend.run_cell(shell(), "\n".join([CHECKED, scaled, *lines]), values=True)
+    assert launches.error is None
+    assert launches.problem is None
+    assert [launch.name for launch in launches][-1] == "scaled"
+    n, y = (shell().user_ns[name] for name in ("n", "y"))
+    assert (len(n[0]), n[1][1], y.tolist()[:9]) == (9, 7, [0, 5, 10, 15, 20, 25, 30, 35, *y.tolist()[8:9]])
 
 
 def test_a_number_that_was_read_is_a_number_where_the_cell_has_failed():

@@ -27,7 +27,10 @@ from irwidget.toolchain.triton_archs import Arch
 
 
 class _Event:
-    """torch.cuda.Event without a GPU: no time passes that could be measured."""
+    """torch.cuda.Event, and torch.Event, without a GPU: no time passes that could be measured."""
+
+    event_id = cuda_event = 0
+    device = CUDA
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         pass
@@ -49,7 +52,7 @@ class _Event:
 
 
 class _Stream(_Event):
-    """torch.cuda.Stream without a GPU."""
+    """torch.cuda.Stream, and torch.Stream, without a GPU."""
 
     cuda_stream = stream_id = device_index = priority = 0
     device = CUDA
@@ -63,6 +66,12 @@ class _Stream(_Event):
 
     def record_event(self, event: Any = None) -> _Event:
         return event or _Event()
+
+    def __enter__(self) -> _Stream:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        pass
 
 
 _GRAPH = "a CUDA graph, which is not replayed, may write it"
@@ -110,6 +119,23 @@ class _CudaGraph:
         return 0, 0
 
 
+class _AcceleratorGraph(_CudaGraph):
+    """torch.accelerator.Graph without a GPU: a CUDA graph that is captured as a context."""
+
+    def __enter__(self) -> _AcceleratorGraph:
+        self.capture_begin()
+        return self
+
+    def __exit__(self, kind: object, *raised: object) -> None:
+        if kind is None:
+            self.capture_end()
+        else:
+            self.leave()
+
+    def instantiate(self) -> None:
+        pass
+
+
 class _Captures:
     """Whether a CUDA graph is being captured."""
 
@@ -150,6 +176,12 @@ _QUIET = """synchronize empty_cache set_device init set_stream ipc_collect reset
 _MEASURED = """memory_allocated max_memory_allocated memory_reserved max_memory_reserved memory_cached max_memory_cached
     utilization temperature power_draw clock_rate memory_usage device_memory_used""".split()
 """Functions that measure."""
+_HOMES = (torch.cuda, torch.cuda.random, torch.cuda.memory, torch.cuda.streams, torch.cuda.graphs)
+_ACCELERATORS = (
+    torch.accelerator,
+    *(vars(torch.accelerator)[n] for n in ("memory", "graphs") if hasattr(torch.accelerator, n)),
+)
+"""The modules that have these functions."""
 _AS_THEY_ARE = """get_gencode_flags is_tf32_supported caching_allocator_disabled use_mem_pool""".split()
 """Functions that need no GPU, or are answered otherwise."""
 
@@ -208,6 +240,8 @@ def torch_accelerator(arch: Arch) -> dict[str, Any]:
         "get_device_capability": cuda["get_device_capability"],
         "get_memory_info": cuda["mem_get_info"],
         "memory_stats": cuda["memory_stats"],
+        "empty_host_cache": no_op(),
+        "Graph": _AcceleratorGraph,
     }
     return {
         "is_available": lambda: True,
@@ -233,16 +267,17 @@ def replacements(
     arch: Arch, tell: Callable[[str], None], seeded: Seeded = lambda *_: None
 ) -> Iterator[tuple[Any, str, Any]]:
     """Modules, names in them, and what stands there without a GPU."""
-    for name, value in torch_cuda(arch, tell, seeded).items():
-        original = getattr(torch.cuda, name)
-        for home in (torch.cuda, torch.cuda.random, torch.cuda.memory, torch.cuda.streams, torch.cuda.graphs):
-            if getattr(home, name, None) is original:
-                yield home, name, value
-    for name, value in torch_accelerator(arch).items():
-        yield torch.accelerator, name, value
+    for homes, answers in ((_HOMES, torch_cuda(arch, tell, seeded)), (_ACCELERATORS, torch_accelerator(arch))):
+        for name, value in answers.items():
+            original = getattr(homes[0], name)
+            for home in homes:
+                if getattr(home, name, None) is original:
+                    yield home, name, value
     for name in ("start", "stop"):
         yield torch.cuda.profiler, name, no_op()
     yield torch.Tensor, "record_stream", no_op()
+    yield torch, "Stream", _Stream
+    yield torch, "Event", _Event
 
 
 class _Device(contextlib.nullcontext[None]):

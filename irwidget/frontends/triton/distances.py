@@ -2,58 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, Protocol
 
 from irwidget.frontends.triton.user_lines import is_asked
 
-Told = Callable[[Any, str, Any, bool], None]
-"""Is told of a comparison: one side, the operator, the other side, whether it holds."""
 
-Beside = Callable[[str, Any, Any, bool], Any]
-"""Makes a number that tells of one that is added to, or subtracted from, another: the operator, the other, what comes
-out, and whether the other was second."""
+class Teller(Protocol):
+    """Knows what a number says, and is told what becomes of it."""
+
+    def compared(self, one: Any, by: str, other: Any, holds: bool) -> None:
+        """The cell compares it: the number, the operator, the other side, whether that holds."""
+
+    def beside(self, name: str, other: Any, made: Any, second: bool) -> Any:
+        """What is made of it by `add` or `sub`, as the cell gets it; whether it is the second side."""
+
+    def given(self, name: str, made: Any, others: Sequence[Any]) -> Any:
+        """What is made of it by another operator, alone or with these."""
+
 
 ToldEqual = Callable[[Any, Any, str, bool], None]
 """Is told of a comparison of lists: both, the operator, whether it holds."""
 
 COMPARING = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 """Operators by the names of their methods, which PyTorch's operators have too."""
-_GIVING = "truediv mul rmul pow abs round".split()
-"""Operators whose results are such numbers, where they leave the order of these."""
+_GIVING = "truediv rtruediv mul rmul pow abs neg round".split()
+"""Operators that make other numbers of such."""
+_SHIFTING = ("add", "radd", "sub", "rsub")
 
 
-class _Distance:
-    """What the two kinds of them have in common."""
+class Telling:
+    """A number that tells its teller what becomes of it."""
 
-    told: Told
-    beside: Beside
+    teller: Teller
 
     def __reduce__(self) -> Any:
         plain: Any = type(self).__mro__[2]
         return plain, (plain(self),)
 
 
-class _Float(_Distance, float):
+class _Float(Telling, float):
     __hash__ = float.__hash__
 
 
-class _Int(_Distance, int):
+class _Int(Telling, int):
     __hash__ = int.__hash__
 
 
-def _is_positive(value: Any) -> bool:
-    return isinstance(value, Real) and bool(value > 0)  # pyright: ignore[reportOperatorIssue]
+def are_positive(values: Sequence[Any]) -> bool:
+    """Whether all are numbers above zero."""
+    return all(isinstance(one, Real) and bool(one > 0) for one in values)  # pyright: ignore[reportOperatorIssue]
 
 
 def _comparing(plain: Any, name: str, by: str) -> Callable[[Any, Any], Any]:
     compare = getattr(plain, f"__{name}__")
 
-    def compared(self: _Distance, other: Any) -> Any:
+    def compared(self: Telling, other: Any) -> Any:
         holds = compare(self, other)
-        if isinstance(holds, bool) and not isinstance(other, _Distance) and is_asked():
-            self.told(self, by, other, holds)
+        if isinstance(holds, bool) and not isinstance(other, Telling) and is_asked():
+            self.teller.compared(self, by, other, holds)
         return holds
 
     return compared
@@ -62,9 +70,9 @@ def _comparing(plain: Any, name: str, by: str) -> Callable[[Any, Any], Any]:
 def _giving(plain: Any, name: str) -> Callable[..., Any]:
     give = getattr(plain, f"__{name}__")
 
-    def given(self: _Distance, *others: Any) -> Any:
+    def given(self: Telling, *others: Any) -> Any:
         made = give(self, *others)
-        return distance(made, self.told, self.beside) if all(map(_is_positive, others)) else made
+        return self.teller.given(name, made, others) if isinstance(made, int | float) else made
 
     return given
 
@@ -72,10 +80,10 @@ def _giving(plain: Any, name: str) -> Callable[..., Any]:
 def _shifting(plain: Any, name: str) -> Callable[[Any, Any], Any]:
     shift = getattr(plain, f"__{name}__")
 
-    def shifted(self: _Distance, other: Any) -> Any:
+    def shifted(self: Telling, other: Any) -> Any:
         made = shift(self, other)
-        known = isinstance(made, int | float) and not isinstance(other, _Distance)
-        return self.beside(name.removeprefix("r"), other, made, not name.startswith("r")) if known else made
+        known = isinstance(made, int | float)
+        return self.teller.beside(name.removeprefix("r"), other, made, not name.startswith("r")) if known else made
 
     return shifted
 
@@ -85,25 +93,39 @@ for _class, _plain in ((_Float, float), (_Int, int)):
         setattr(_class, f"__{_name}__", _comparing(_plain, _name, _by))
     for _name in _GIVING:
         setattr(_class, f"__{_name}__", _giving(_plain, _name))
-    for _name in ("add", "radd", "sub", "rsub"):
+    for _name in _SHIFTING:
         setattr(_class, f"__{_name}__", _shifting(_plain, _name))
 
 
-def distance(value: Any, told: Told, beside: Beside) -> Any:
-    """A number that tells what it is compared with; what is none as it is."""
+def telling(value: Any, teller: Teller) -> Any:
+    """A number that tells what becomes of it; what is none as it is."""
     if type(value) not in (float, int):
         return value
     made = _Float(value) if type(value) is float else _Int(value)
-    made.told, made.beside = told, beside
+    made.teller = teller
     return made
 
 
 class Elements(list[Any]):
-    """A tensor's elements as a list."""
+    """A tensor's elements as a list, of lists where it has several dimensions."""
 
     origin: Any = None
     """What the tensor has of launches."""
     told: ToldEqual
+    teller: Teller
+
+    @classmethod
+    def of(cls, values: list[Any], origin: Any, told: ToldEqual, teller: Teller) -> Elements:
+        """The elements of a tensor that has this, which tell what they are compared with, together or one by one."""
+        made = cls(cls.of(one, origin, told, teller) if isinstance(one, list) else one for one in values)
+        made.origin, made.told, made.teller = origin, told, teller
+        return made
+
+    def __iter__(self) -> Iterator[Any]:
+        return (telling(one, self.teller) for one in super().__iter__())
+
+    def __getitem__(self, at: Any) -> Any:
+        return telling(super().__getitem__(at), self.teller)
 
     def __eq__(self, other: object) -> bool:
         return self._compared(other, "eq")
@@ -112,10 +134,14 @@ class Elements(list[Any]):
         return self._compared(other, "ne")
 
     def __reduce__(self) -> Any:
-        return list, ([*self],)
+        return list, (_bare(self),)
 
     def _compared(self, other: object, name: str) -> bool:
-        holds = getattr(list, f"__{name}__")(self, other)
+        holds = getattr(list, f"__{name}__")(_bare(self), _bare(other))
         if isinstance(holds, bool):
             self.told(self, other, COMPARING[name], holds)
         return holds
+
+
+def _bare(values: Any) -> Any:
+    return [*map(_bare, list.__iter__(values))] if isinstance(values, list) else values  # pyright: ignore[reportUnknownVariableType]

@@ -13,14 +13,17 @@ from irwidget import private_numpy
 from irwidget.frontends.triton import arrays
 from irwidget.frontends.triton.comparisons import Comparisons, apart
 from irwidget.frontends.triton.differences import Differences, answered
-from irwidget.frontends.triton.distances import Elements
-from irwidget.frontends.triton.kept import Kept, Says
+from irwidget.frontends.triton.distances import Elements, Teller
+from irwidget.frontends.triton.kept import Compared, Kept, Says
 from irwidget.frontends.triton.ledger import LEDGER, plain, unwatched
 from irwidget.frontends.triton.provenance import Origin, together
 from irwidget.frontends.triton.scopes import as_it_is, replaced
 
 Read = Callable[[Kept | None, str, Any, Any], Any]
 """Is told of a number that the cell reads: what it says, by which method, the number, and how the cell gets it."""
+
+TellerOf = Callable[[Origin[Compared]], Teller]
+"""Gives the teller of numbers that have this of launches."""
 
 _ARRAYS = ("numpy", "__array__")
 _MAKING = ("from_numpy", "as_tensor", "tensor")
@@ -30,11 +33,12 @@ _COPYING = ("array", "asarray", "asanyarray", "ascontiguousarray")
 class Outside:
     """Follows results through NumPy and lists."""
 
-    def __init__(self, comparisons: Comparisons, differences: Differences, read: Read) -> None:
+    def __init__(self, comparisons: Comparisons, differences: Differences, read: Read, element: TellerOf) -> None:
         self._comparisons = comparisons
         self._provenance = comparisons.provenance
         self._differences = differences
         self._read = read
+        self._element = element
 
     @contextlib.contextmanager
     def watched(self) -> Generator[None]:
@@ -61,9 +65,7 @@ class Outside:
                 origin = together(map(self._provenance.origin, plain(tensor))) if running else None
             if origin is None or not origin.of or not isinstance(values, list):
                 return values
-            made = Elements(values)
-            made.origin, made.told = origin, self._lists
-            return made
+            return Elements.of(values, origin, self._lists, self._element(origin))
 
         return listing
 

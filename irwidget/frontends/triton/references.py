@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import operator
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -16,10 +15,12 @@ from irwidget import private_numpy, private_torch
 from irwidget.frontends.triton.asserted import Use
 from irwidget.frontends.triton.comparisons import Comparisons
 from irwidget.frontends.triton.differences import Differences, answered, kept_beside, number, told
-from irwidget.frontends.triton.distances import distance
-from irwidget.frontends.triton.kept import Answer, Kept, Says
+from irwidget.frontends.triton.distances import Telling, are_positive, telling
+from irwidget.frontends.triton.elements import Element
+from irwidget.frontends.triton.kept import Answer, Compared, Kept, Says
 from irwidget.frontends.triton.ledger import LEDGER, name_of, unwatched
 from irwidget.frontends.triton.outside import Outside
+from irwidget.frontends.triton.provenance import Origin
 from irwidget.frontends.triton.scopes import as_it_is, replaced
 from irwidget.frontends.triton.user_lines import bounding
 from irwidget.toolchain import triton_private
@@ -44,7 +45,7 @@ class References:
         self._comparisons = comparisons
         self._provenance = comparisons.provenance
         self._differences = Differences(comparisons.found, comparisons.is_result)
-        self._outside = Outside(comparisons, self._differences, self._read)
+        self._outside = Outside(comparisons, self._differences, self._read, self._element)
 
     @contextlib.contextmanager
     def watched(self) -> Generator[None]:
@@ -119,8 +120,12 @@ class References:
             with replaced(self._comparisons, "running", False) if kept else contextlib.nullcontext():
                 value = show(tensor, *args, **kwargs)
             with as_it_is():
-                far = number(tensor) if kept and tensor.numel() == 1 else None
-            return value if far is None else self._read(kept, show.__name__, far, value)
+                says = kept is not None and kept.says in (Says.HOW_FAR, Says.HOW_NEAR)
+                if says and tensor.numel() == 1:
+                    return self._read(kept, show.__name__, number(tensor), value)
+                running = self._comparisons.running and show.__name__ == "item"
+                origin = self._provenance.origin(tensor) if running and not says else None
+            return telling(value, self._element(origin)) if origin and origin.of else value
 
         return shown
 
@@ -138,12 +143,11 @@ class References:
 
     def _telling(self, kept: Kept, value: Any) -> Any:
         """A number that tells what it is compared with, also when another is added to it or subtracted."""
+        return telling(value, _HowFar(kept, self._differences, self._compared, self._telling))
 
-        def beside(name: str, other: Any, made: Any, second: bool) -> Any:
-            said = self._differences.beside(name, kept, (made, other) if second else (other, made), first=second)
-            return self._telling(said, made) if said else made
-
-        return distance(value, functools.partial(self._compared, kept), beside)
+    def _element(self, origin: Origin[Compared]) -> Element:
+        """The teller of numbers that have this of launches."""
+        return Element(origin, self._comparisons, self._telling)
 
     def _compared(
         self,
@@ -196,6 +200,30 @@ class References:
             return holds
 
         return noting
+
+
+@dataclass
+class _HowFar:
+    """The teller of a number that says how far, or near, results are."""
+
+    kept: Kept
+    differences: Differences
+    note: Callable[[Kept, Any, str, Any, bool], None]
+    again: Callable[[Kept, Any], Any]
+    """Makes another such number."""
+
+    def compared(self, one: Any, by: str, other: Any, holds: bool) -> None:
+        self.note(self.kept, one, by, other, holds)
+
+    def beside(self, name: str, other: Any, made: Any, second: bool) -> Any:
+        if isinstance(other, Telling):
+            return made
+        said = self.differences.beside(name, self.kept, (made, other) if second else (other, made), first=second)
+        return self.again(said, made) if said else made
+
+    def given(self, name: str, made: Any, others: Sequence[Any]) -> Any:
+        """The same, where that leaves the order of such numbers."""
+        return self.again(self.kept, made) if are_positive(others) and name not in ("neg", "rtruediv") else made
 
 
 def _line(error: Exception) -> str:
