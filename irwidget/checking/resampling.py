@@ -13,7 +13,7 @@ def resampled(values: Any, seed: int) -> Any:
     """Inputs like these: integers between the least and the greatest, floats and booleans drawn from theirs.
 
     With an odd seed floats lie between two of theirs. What may be an order of its own (a sorted vector of boundaries
-    or offsets) stays, and so do places that put another into order, with it.
+    or offsets) stays, and so do places that put another into order, with it. What is expanded is expanded again.
     """
     import torch
 
@@ -25,7 +25,8 @@ def resampled(values: Any, seed: int) -> Any:
     def sample(leaf: Any) -> Any:
         if not isinstance(leaf, torch.Tensor) or leaf.numel() < 2 or id(leaf) in kept or _is_sorted(leaf):
             return leaf
-        flat = leaf.detach().cpu().reshape(-1)
+        distinct = leaf.detach().cpu()[once(leaf.stride())]
+        flat = distinct.reshape(-1)
         if leaf.is_floating_point() or leaf.is_complex() or leaf.dtype == torch.bool:
             one, other = (flat[torch.randint(0, flat.numel(), flat.shape, generator=random)] for _ in range(2))
             between = seed % 2 and leaf.is_floating_point() and bool(flat.isfinite().all())
@@ -34,9 +35,14 @@ def resampled(values: Any, seed: int) -> Any:
         elif int(flat.max()) - int(flat.min()) < 2**31:
             spread = torch.randint(0, int(flat.max()) - int(flat.min()) + 1, flat.shape, generator=random)
             flat = (flat.min().to(torch.int64) + spread).to(leaf.dtype)
-        return flat.reshape(leaf.shape).to(leaf.device)
+        return flat.reshape(distinct.shape).to(leaf.device).expand(leaf.shape)
 
     return pytree.tree_map(sample, values)
+
+
+def once(stride: Sequence[int]) -> tuple[slice, ...]:
+    """An index of a tensor with these strides: of each expanded dim its first element, which is all of them."""
+    return tuple(slice(None) if step else slice(0, 1) for step in stride)
 
 
 def shapes_in(module: Any, names: Sequence[str | None], values: Any) -> list[Any]:

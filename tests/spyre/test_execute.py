@@ -342,6 +342,22 @@ def test_what_no_tile_could_hold_is_refused(function, inputs, why):
         compile(function, [half(*given) if isinstance(given, tuple) else given for given in inputs])
 
 
+@pytest.mark.parametrize(
+    ("function", "dtype", "made"),
+    [
+        (lambda x, y: (x + y, x + True, x.add(y, alpha=False)), torch.bool, ["mul"]),
+        (lambda x, y: (x.clamp(0, 2), x.clamp(max=0.5)), torch.bool, []),
+        (lambda x, y: x.clamp(-1.5, 0.5), torch.int64, []),
+        (lambda x, y: x + (y > 0), torch.int64, ["greaterthan", "add"]),
+    ],
+)
+def test_truths_and_whole_numbers(function, dtype, made):
+    """What is 2 where eager has a truth would be seen on the card only: it is no op of the device."""
+    x, y = torch.arange(128).view(2, 64) % 5 - 2, torch.arange(128).view(2, 64) % 3 > 0
+    program = check(function, x.to(dtype), y.half() if dtype is torch.int64 else y)
+    assert [spec.op for kernel in program.kernels for spec in kernel.specs] == made
+
+
 def test_integers_and_floats():
     numbers = torch.arange(64)
     for function in (lambda a: a + 2.5, lambda a: a * 2.5, lambda a: 2.5 - a, lambda a: a * 2):
@@ -547,4 +563,6 @@ def test_bad_calls():
         program.run(x, x)
     with pytest.raises(UsageError, match="compiled for"):
         program.run(half(32, 128))
+    with pytest.raises(UsageError, match="compiled for an expanded tensor, got one that is not"):
+        compile(lambda a: a + 1, [x[:1].expand(64, 128)]).run(x)
     assert issubclass(TileError, IRWidgetError)
