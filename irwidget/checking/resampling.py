@@ -61,19 +61,24 @@ def shapes_in(module: Any, names: Sequence[str | None], values: Any) -> list[Any
 def resized(values: Any, shapes: Sequence[Any], step: int) -> Any:
     """Inputs with other sizes, as some of the old places in order, or more than once; None where they can have none.
 
-    `shapes` are those of the leaves in the exported program, with symbols for what is dynamic; None of numbers.
+    `shapes` are those of the leaves in the program, with symbols for what is dynamic; of a number that is a size it is
+    the symbol alone, of other numbers None.
     """
     import torch
 
     from irwidget.private_torch import pytree
-    from irwidget.private_torch_export import other_sizes
+    from irwidget.private_torch_export import guards_hold, other_sizes
 
     leaves, structure = pytree.tree_flatten(values)
     dynamic = [at for at, shape in enumerate(shapes) if shape is not None]
-    found = other_sizes([shapes[at] for at in dynamic], [leaves[at].shape for at in dynamic], step)
-    if found is None:
+    given = [leaves[at].shape if isinstance(leaves[at], torch.Tensor) else [leaves[at]] for at in dynamic]
+    found = other_sizes([shapes[at] for at in dynamic], given, step)
+    if found is None or not guards_hold([shapes[at] for at in dynamic], found):
         return None
     for at, sizes in zip(dynamic, found, strict=True):
+        if not isinstance(leaves[at], torch.Tensor):
+            (leaves[at],) = sizes
+            continue
         for dim, size in enumerate(sizes):
             before = leaves[at].shape[dim]
             if size != before:
