@@ -95,6 +95,9 @@ def check(function, *tensors, cores=32, orders=None, tolerance=2e-3, **options):
         pytest.param(lambda a: torch.topk(a, 4), [(64, 256)], id="topk"),
         pytest.param(lambda a: a.float() * 2, [(32, 100)], id="cast"),
         pytest.param(F.conv2d, [(1, 16, 10, 10), (32, 16, 3, 3)], id="conv2d"),
+        pytest.param(
+            lambda a, w: F.conv2d(a, w, padding="valid"), [(1, 16, 10, 9), (32, 16, 3, 3)], id="conv2d, not padded"
+        ),
         pytest.param(lambda a: torch.slice_scatter(a, a[:8] * 2, 0, 8, 16), [(64, 128)], id="slice assignment"),
         pytest.param(lambda a: torch.exp(a), [(1000, 1)], id="column"),
         pytest.param(lambda a, b: torch.stack([a, b], 1), [(32, 64)] * 2, id="stack"),
