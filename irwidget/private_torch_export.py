@@ -101,6 +101,17 @@ def other_sizes(shapes: Sequence[Sequence[Any]], given: Sequence[Sequence[int]],
         return None
 
 
+def guards_hold(shapes: Sequence[Sequence[Any]], sizes: Sequence[Sequence[int]]) -> bool:
+    """Whether what tracing and compiling have taken symbols of shapes to be is so for these sizes."""
+    import torch
+
+    pairs = [pair for shape, given in zip(shapes, sizes, strict=True) for pair in zip(shape, given, strict=True)]
+    symbols = {size.node.expr: number for size, number in pairs if isinstance(size, torch.SymInt)}
+    environments = [size.node.shape_env for size, _ in pairs if isinstance(size, torch.SymInt)]
+    guards = [one.replace(guard.expr) for one in environments[:1] for guard in one.guards]
+    return all(guard.xreplace(symbols) == True for guard in guards)  # noqa: E712
+
+
 def equalities(program: ExportedProgram) -> list[str]:
     """What decompositions have taken dynamic sizes to be, as `Mod(x.shape[0], 2) == 0`; no program has it.
 

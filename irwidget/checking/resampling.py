@@ -13,7 +13,7 @@ def resampled(values: Any, seed: int) -> Any:
     """Inputs like these: integers between the least and the greatest, floats and booleans drawn from theirs.
 
     With an odd seed floats lie between two of theirs. What may be an order of its own (a sorted vector of boundaries
-    or offsets) stays, and so do places that put another into order, with it.
+    or offsets) stays, and so do places that put another into order, with it. What is expanded is expanded again.
     """
     import torch
 
@@ -25,7 +25,8 @@ def resampled(values: Any, seed: int) -> Any:
     def sample(leaf: Any) -> Any:
         if not isinstance(leaf, torch.Tensor) or leaf.numel() < 2 or id(leaf) in kept or _is_sorted(leaf):
             return leaf
-        flat = leaf.detach().cpu().reshape(-1)
+        distinct = leaf.detach().cpu()[once(leaf.stride())]
+        flat = distinct.reshape(-1)
         if leaf.is_floating_point() or leaf.is_complex() or leaf.dtype == torch.bool:
             one, other = (flat[torch.randint(0, flat.numel(), flat.shape, generator=random)] for _ in range(2))
             between = seed % 2 and leaf.is_floating_point() and bool(flat.isfinite().all())
@@ -34,9 +35,14 @@ def resampled(values: Any, seed: int) -> Any:
         elif int(flat.max()) - int(flat.min()) < 2**31:
             spread = torch.randint(0, int(flat.max()) - int(flat.min()) + 1, flat.shape, generator=random)
             flat = (flat.min().to(torch.int64) + spread).to(leaf.dtype)
-        return flat.reshape(leaf.shape).to(leaf.device)
+        return flat.reshape(distinct.shape).to(leaf.device).expand(leaf.shape)
 
     return pytree.tree_map(sample, values)
+
+
+def once(stride: Sequence[int]) -> tuple[slice, ...]:
+    """An index of a tensor with these strides: of each expanded dim its first element, which is all of them."""
+    return tuple(slice(None) if step else slice(0, 1) for step in stride)
 
 
 def shapes_in(module: Any, names: Sequence[str | None], values: Any) -> list[Any]:
@@ -55,19 +61,24 @@ def shapes_in(module: Any, names: Sequence[str | None], values: Any) -> list[Any
 def resized(values: Any, shapes: Sequence[Any], step: int) -> Any:
     """Inputs with other sizes, as some of the old places in order, or more than once; None where they can have none.
 
-    `shapes` are those of the leaves in the exported program, with symbols for what is dynamic; None of numbers.
+    `shapes` are those of the leaves in the program, with symbols for what is dynamic; of a number that is a size it is
+    the symbol alone, of other numbers None.
     """
     import torch
 
     from irwidget.private_torch import pytree
-    from irwidget.private_torch_export import other_sizes
+    from irwidget.private_torch_export import guards_hold, other_sizes
 
     leaves, structure = pytree.tree_flatten(values)
     dynamic = [at for at, shape in enumerate(shapes) if shape is not None]
-    found = other_sizes([shapes[at] for at in dynamic], [leaves[at].shape for at in dynamic], step)
-    if found is None:
+    given = [leaves[at].shape if isinstance(leaves[at], torch.Tensor) else [leaves[at]] for at in dynamic]
+    found = other_sizes([shapes[at] for at in dynamic], given, step)
+    if found is None or not guards_hold([shapes[at] for at in dynamic], found):
         return None
     for at, sizes in zip(dynamic, found, strict=True):
+        if not isinstance(leaves[at], torch.Tensor):
+            (leaves[at],) = sizes
+            continue
         for dim, size in enumerate(sizes):
             before = leaves[at].shape[dim]
             if size != before:

@@ -16,6 +16,8 @@ def _keeping_places(original: Callable[..., Any]) -> Callable[..., Any]:
     """What takes the place of a node has its line, where the pass gives it none."""
 
     def replace(node: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
+        if not hasattr(other, "meta"):  # a number, which Dynamo puts in where it has taken a float for the example's
+            return original(node, other, *args, **kwargs)
         place = None if "stack_trace" in other.meta or other.op == "placeholder" else printing.node_place(node)
         replaced = original(node, other, *args, **kwargs)
         if place is not None and "stack_trace" not in other.meta:

@@ -17,8 +17,8 @@ import torch
 from irwidget.checking import unsettled
 from irwidget.checking.allowance import ExpectedResult, result_of
 from irwidget.checking.evaluate import Rounding, Wide
-from irwidget.checking.expected import CLOSER, SAMPLES
-from irwidget.checking.resampling import resampled
+from irwidget.checking.expected import CLOSER, SAMPLES, SIZES
+from irwidget.checking.resampling import resampled, resized
 from irwidget.inductor import attributes, private
 from irwidget.private_torch import is_mutable, storage_id, viewed
 from irwidget.private_torch_export import default_decompositions
@@ -88,9 +88,10 @@ class _Judged:
 
 
 class Reference:
-    """What a graph should return for a call, and for one like it. Raises Unexecuted where it cannot be known.
+    """What a graph should return for a call, for one like it, and for other sizes, where these are dynamic.
 
-    `held` are values of tensors that the graph has of its own and changes: inputs of the cases, after the others.
+    Raises Unexecuted where it cannot be known. `held` are values of tensors that the graph has of its own and changes:
+    inputs of the cases, after the others.
     """
 
     def __init__(
@@ -101,6 +102,10 @@ class Reference:
         self.cases = [_case(self._graph, everything, SAMPLES)]
         with contextlib.suppress(Exception):
             self.cases.append(_case(self._graph, _like(everything), SAMPLES))
+        for step in SIZES:
+            with contextlib.suppress(Exception):
+                if (sized := _sized(module, args, step)) is not None:
+                    self.cases.append(_case(self._graph, [*sized, *held.values()], SAMPLES // 2))
 
     def look_closer(self) -> bool:
         """Evaluate the cases more often, as `checking` does before it calls a result wrong; False if they were."""
@@ -275,6 +280,23 @@ def _like(args: Sequence[Any]) -> list[Any]:
         if is_tensor(one):
             one.detach().copy_(other)
     return made
+
+
+def _sized(module: Any, args: Sequence[Any], step: int) -> list[Any] | None:
+    """Values of other sizes, where these are dynamic; None where there are no others for which the code is made.
+
+    Nor are there of inputs that are not contiguous or share memory, of which strides and offsets would be guessed.
+    """
+    metas = [node.meta.get("example_value") for node in module.graph.nodes if node.op == "placeholder"]
+    tensors = [one for one in args if is_tensor(one)]
+    if len({storage_id(one) for one in tensors}) < len(tensors) or not all(one.is_contiguous() for one in tensors):
+        return None
+    shapes = [one.shape if is_tensor(one) else [one] if isinstance(one, torch.SymInt) else None for one in metas]
+    made = resized([_detached(one) for one in resampled([_detached(one) for one in args], 1)], shapes, step)
+    if made is None:
+        return None
+    wanted = zip(made, args, strict=True)
+    return [one.clone().requires_grad_(old.requires_grad) if is_tensor(old) else one for one, old in wanted]
 
 
 def _detached(one: Any) -> Any:

@@ -11,6 +11,7 @@ import torch
 from irwidget.checking.allowance import Unchecked
 from irwidget.checking.check import SECONDS, closely, last
 from irwidget.checking.expected import ExpectedCall, ExportedCopy, array, expect
+from irwidget.checking.resampling import once
 from irwidget.frontends import torch as frontend
 from irwidget.frontends.base import Given
 from irwidget.private_torch import pytree
@@ -71,11 +72,11 @@ def _made(program: SpyreProgram, given: Given, copy: ExportedCopy, case: Expecte
 
 
 def _tensor(value: Array, like: torch.Tensor) -> torch.Tensor:
-    """An input of a case."""
+    """An input of a case, expanded where the given one is."""
     made = torch.empty(like.size(), dtype=like.dtype)
     if value.data:
         made.copy_(torch.frombuffer(bytearray(value.data), dtype=like.dtype).reshape(value.shape))
-    return made
+    return made[once(like.stride())].expand(like.size())
 
 
 def _value(made: Mapping[str, Any], label: str, want: Any) -> Any:

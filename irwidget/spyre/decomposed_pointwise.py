@@ -85,7 +85,9 @@ def _leaky_relu(x: Tensor, slope: float = 0.01) -> Tensor:
 
 
 @decomposes("clamp", "hardtanh", "clamp_min", "clamp_max")
-def _clamp(x: Tensor, low: float | None = None, high: float | None = None) -> Tensor:
+def _clamp(x: Tensor, low: float | None = None, high: float | None = None) -> Any:
+    if any(torch.result_type(x, bound) != x.dtype for bound in (low, high) if bound is not None):
+        return NotImplemented
     least, most = bounds(x.dtype)
     if low is not None:
         x = ops().clip(x, low, most)
@@ -113,13 +115,19 @@ TABLE["hardtanh"] = lambda x, low=-1.0, high=1.0: _clamp(x, low, high)
 
 
 @decomposes("relu6")
-def _relu6(x: Tensor) -> Tensor:
+def _relu6(x: Tensor) -> Any:
     return _clamp(x, 0, 6)
 
 
 @decomposes("ceil")
 def _ceil(x: Tensor) -> Tensor:
     return torch.neg(torch.floor(torch.neg(x)))
+
+
+@decomposes("floor", "round", "trunc")
+def _whole(x: Tensor) -> Any:
+    """What is whole already is copied."""
+    return NotImplemented if x.dtype.is_floating_point else x.clone()
 
 
 @decomposes("lerp.Scalar")
@@ -213,8 +221,10 @@ def _arithmetic(name: str) -> Callable[..., Any]:
     op = getattr(torch, name)
 
     def decompose(a: Any, b: Any, *, alpha: float = 1) -> Any:
-        integers = all(x.dtype == torch.int64 if isinstance(x, torch.Tensor) else isinstance(x, int) for x in (a, b))
+        integers = _are_int64(a, b)
         if alpha == 1:
+            if name == "add" and torch.result_type(a, b) == torch.bool:  # truths: a sum would make a 2 of two
+                return torch.logical_or(*(x if isinstance(x, torch.Tensor) else torch.full((), x) for x in (a, b)))
             return _through_float(op, a, b) if integers else NotImplemented
         if not (integers or isinstance(a, torch.Tensor)):
             return NotImplemented
@@ -225,6 +235,12 @@ def _arithmetic(name: str) -> Callable[..., Any]:
         return op(a, scaled)
 
     return decompose
+
+
+def _are_int64(*operands: Any) -> bool:
+    """Whether one of them is an int64 tensor, and what they give together is int64."""
+    made = any(isinstance(x, torch.Tensor) and x.dtype == torch.int64 for x in operands)
+    return made and torch.result_type(*operands) == torch.int64
 
 
 def _through_float(op: Callable[..., Tensor], *operands: Any) -> Tensor:
@@ -241,12 +257,12 @@ TABLE["mul.Tensor"] = _arithmetic("mul")
 
 @decomposes("maximum")
 def _maximum(a: Tensor, b: Tensor) -> Any:
-    return _through_float(torch.maximum, a, b) if a.dtype == b.dtype == torch.int64 else NotImplemented
+    return _through_float(torch.maximum, a, b) if _are_int64(a, b) else NotImplemented
 
 
 @decomposes("minimum")
 def _minimum(a: Tensor, b: Tensor) -> Any:
-    return _through_float(torch.minimum, a, b) if a.dtype == b.dtype == torch.int64 else NotImplemented
+    return _through_float(torch.minimum, a, b) if _are_int64(a, b) else NotImplemented
 
 
 @decomposes("div.Tensor", "div.Scalar")

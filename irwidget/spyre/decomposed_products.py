@@ -179,6 +179,7 @@ def _convolution(
             f"Spyre backend does not support: convolution of a {x.dim()}-D tensor with transposed={transposed},"
             f" output_padding={list(output_padding)}: only plain conv2d of 4-D tensors."
         )
+    stride, padding, dilation = (one * 2 if len(one) == 1 else one for one in (stride, padding, dilation))
     batch, out, kernel = x.shape[0], weight.shape[0], [weight.shape[2], weight.shape[3]]
     window = weight.shape[1] * kernel[0] * kernel[1]
     rows = ops().reshape_via_cpu(weight, [out, window] if groups == 1 else [groups, out // groups, window])

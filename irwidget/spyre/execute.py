@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
+from irwidget.checking.resampling import once
 from irwidget.errors import UsageError
 from irwidget.private_torch import pytree, storage_id
 from irwidget.spyre import semantics
@@ -137,6 +138,10 @@ class _Run:
                     f"{given.parameter or given.name}: compiled for {given.dtype}{list(given.size)}, got"
                     f" {dtype_name(value.dtype)}{list(value.shape)}."
                 )
+            steps = zip(given.size, given.stride, value.stride(), strict=True)
+            if any(n > 1 and step and not compiled for n, compiled, step in steps):
+                label = given.parameter or given.name
+                raise UsageError(f"{label}: compiled for an expanded tensor, got one that is not.")
         found = {i.name: values[i.name] for i in self.graph.inputs}
         for name in self.graph.mutated:
             self._alone(name, found)
@@ -212,11 +217,12 @@ class _Run:
         values = space.read(at, self.memory.owner(buffer.name), what)
         length = 1 + sum((n - 1) * s for n, s in zip(buffer.size, buffer.stride, strict=True))
         storage = torch.zeros(length, dtype=torch.float64)
-        torch.as_strided(storage, buffer.size, buffer.stride).copy_(torch.from_numpy(values).reshape(buffer.size))
+        whole = once(buffer.stride)
+        values = torch.from_numpy(values).reshape(buffer.size)
+        torch.as_strided(storage, buffer.size, buffer.stride)[whole].copy_(values[whole])
         made = torch.as_strided(storage, view.size, view.stride, view.offset)
         out = torch.empty_strided(view.size, stride, dtype=dtype)
-        once = tuple(slice(0, 1) if step == 0 else slice(None) for step in stride)  # of what is expanded
-        out[once].copy_(made[once])
+        out[once(stride)].copy_(made[once(stride)])
         return out
 
     def _host(self, step: HostCall) -> None:

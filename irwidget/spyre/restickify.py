@@ -201,7 +201,7 @@ def _copy(number: int, consumer: Op, source: Buffer, layout: DeviceLayout) -> tu
         name,
         "pointwise",
         "copy",
-        ranges_of(source.size),
+        tuple((v, n) for v, n in ranges_of(source.size) if index.step(v)),  # what is expanded is there once
         reads=(read,),
         write=index,
         target=name,

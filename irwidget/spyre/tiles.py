@@ -191,7 +191,7 @@ def host_box(buffer: Buffer, index: Index, variables: Mapping[str, Span]) -> tup
         if size == 1:
             box.append((0, 0))
             continue
-        if stride in gathered:
+        if stride in gathered or not stride:  # what an expanded dim holds is each of its elements
             box.append((0, size - 1))
             continue
         low = high = index.offset // stride % size
@@ -219,7 +219,7 @@ def _shift(buffer: Buffer, index: Index, op: Op, level: int) -> tuple[int, ...]:
         return (0,) * len(buffer.size)
     step = index.step(loop.variable) * loop.tile
     sizes = zip(buffer.size, buffer.stride, strict=True)
-    return tuple(step // stride % size if size > 1 else 0 for size, stride in sizes)
+    return tuple(step // stride % size if size > 1 and stride else 0 for size, stride in sizes)
 
 
 def memory(arg: TensorArg, spans: Mapping[str, Span]) -> tuple[int, int, tuple[tuple[int, int], ...]]:

@@ -50,6 +50,29 @@ def test_a_pass_that_breaks_a_graph_is_named():
     assert len(states) > 20
 
 
+def with_its_size(*, asked):
+    """A pass that takes the size of the example for that of all inputs, with a guard if it has asked."""
+
+    def replace(graph):
+        for node in (one for one in graph.nodes if one.target is aten.div.Tensor):
+            numerator, size = node.args
+            if not asked or size.meta["val"] == size.meta["val"].node.hint:
+                node.args = (numerator, size.meta["val"].node.hint)
+
+    return replace
+
+
+@pytest.mark.parametrize(("asked", "state"), [(False, "differs"), (True, "equal")])
+def test_a_pass_that_is_wrong_for_other_sizes_is_named(asked, state):
+    patches = {"post_grad_custom_post_pass": with_its_size(asked=asked)}
+    mean = lambda x: x.sum(0) / (x.shape[0] % 2 + 1)  # noqa: E731
+    low = irwidget.lower(mean, X, to="inductor_fx", dynamic=True, check=True, patches=patches)
+    assert low.check.state == state
+    if not asked:
+        assert low.check.dump == "post_grad_custom_post_pass"
+        assert low.check.reason.startswith("on your inputs it is equal, but with others of their kind result 0[")
+
+
 class Normed(torch.nn.Module):
     def __init__(self):
         super().__init__()

@@ -56,6 +56,7 @@ class Counting(nn.Module):
     (numbered, (half(4, 128),)),
     (nn.LayerNorm(128).half(), (half(5, 128),)),
     (torch.sigmoid, (half(70, 3).t(),)),
+    (lambda x, y: (torch.sin(x) + x, x + y[:, None]), (half(1, 128).expand(4, 128), half(4))),
 ])  # fmt: skip
 def test_what_is_right_is_equal_and_says_what_it_was_executed_in(model, inputs):
     before = [one.clone() for one in inputs]

@@ -112,6 +112,7 @@ def test_equal_stretches_are_found():
     layers = [*"xyz", *("abcdefghijklmno" * 4), *"z"]
     assert list(repeats(layers)) == [Repeat(3, 15, 4)]
     assert list(repeats("abcabd")) == []
+    assert [list(repeats("abcdefghijkl"[:n] * 2)) for n in (11, 12)] == [[], [Repeat(0, 12, 2)]]
 
 
 def test_every_figure_says_where_it_is_from():

@@ -95,6 +95,9 @@ def check(function, *tensors, cores=32, orders=None, tolerance=2e-3, **options):
         pytest.param(lambda a: torch.topk(a, 4), [(64, 256)], id="topk"),
         pytest.param(lambda a: a.float() * 2, [(32, 100)], id="cast"),
         pytest.param(F.conv2d, [(1, 16, 10, 10), (32, 16, 3, 3)], id="conv2d"),
+        pytest.param(
+            lambda a, w: F.conv2d(a, w, padding="valid"), [(1, 16, 10, 9), (32, 16, 3, 3)], id="conv2d, not padded"
+        ),
         pytest.param(lambda a: torch.slice_scatter(a, a[:8] * 2, 0, 8, 16), [(64, 128)], id="slice assignment"),
         pytest.param(lambda a: torch.exp(a), [(1000, 1)], id="column"),
         pytest.param(lambda a, b: torch.stack([a, b], 1), [(32, 64)] * 2, id="stack"),
@@ -342,6 +345,22 @@ def test_what_no_tile_could_hold_is_refused(function, inputs, why):
         compile(function, [half(*given) if isinstance(given, tuple) else given for given in inputs])
 
 
+@pytest.mark.parametrize(
+    ("function", "dtype", "made"),
+    [
+        (lambda x, y: (x + y, x + True, x.add(y, alpha=False)), torch.bool, ["mul"]),
+        (lambda x, y: (x.clamp(0, 2), x.clamp(max=0.5)), torch.bool, []),
+        (lambda x, y: x.clamp(-1.5, 0.5), torch.int64, []),
+        (lambda x, y: x + (y > 0), torch.int64, ["greaterthan", "add"]),
+    ],
+)
+def test_truths_and_whole_numbers(function, dtype, made):
+    """What is 2 where eager has a truth would be seen on the card only: it is no op of the device."""
+    x, y = torch.arange(128).view(2, 64) % 5 - 2, torch.arange(128).view(2, 64) % 3 > 0
+    program = check(function, x.to(dtype), y.half() if dtype is torch.int64 else y)
+    assert [spec.op for kernel in program.kernels for spec in kernel.specs] == made
+
+
 def test_integers_and_floats():
     numbers = torch.arange(64)
     for function in (lambda a: a + 2.5, lambda a: a * 2.5, lambda a: 2.5 - a, lambda a: a * 2):
@@ -547,4 +566,6 @@ def test_bad_calls():
         program.run(x, x)
     with pytest.raises(UsageError, match="compiled for"):
         program.run(half(32, 128))
+    with pytest.raises(UsageError, match="compiled for an expanded tensor, got one that is not"):
+        compile(lambda a: a + 1, [x[:1].expand(64, 128)]).run(x)
     assert issubclass(TileError, IRWidgetError)

@@ -13,6 +13,7 @@ import torch
 
 from irwidget import UsageError
 from irwidget.spyre import TensorSpec, compile, search, searching, spyre_hint
+from irwidget.spyre.plans import splits
 from irwidget.spyre.searching import OPS
 from irwidget.spyre.variants import choices
 from irwidget.views.spyre import SpyreView
@@ -28,6 +29,11 @@ def softmax(x):
 @pytest.fixture(scope="module")
 def program():
     return compile(softmax, [TensorSpec((512, 1024), dims=["M", "N"])])
+
+
+def test_a_division_in_words_leaves_out_what_is_not_divided():
+    assert splits({"d0": 2, "d1": 1, "d2": 8}) == "d0/2 d2/8"
+    assert splits({"d0": 1}) == "none"
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -402,6 +402,18 @@ FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...] | TensorSpec, ...]]] 
         (TensorSpec((70, 1), torch.float32), (1, 11, 1), TensorSpec((1, 1, 14), torch.bfloat16)),
     ),
     "a row of float16 beside float32": (lambda x, y: x * y, (TensorSpec((2, 4, 64), torch.float32), (4, 64))),
+    "int64 with truths": (
+        lambda x, y: (x + y, y * x, torch.maximum(x, y)),
+        (TensorSpec((8, 64), torch.int64), TensorSpec((8, 64), torch.bool)),
+    ),
+    "int64 with int32": (
+        lambda x, y: (x - y, torch.minimum(y, x)),
+        (TensorSpec((8, 64), torch.int64), TensorSpec((8, 64), torch.int32)),
+    ),
+    "whole already": (
+        lambda x, y: (torch.floor(x), torch.round(x), torch.trunc(x), torch.floor(y)),
+        (TensorSpec((8, 64), torch.int64), TensorSpec((8, 64), torch.bool)),
+    ),
     "nothing": (lambda x: x[:0] * 2, ((4, 64),)),
     "nothing of a tensor": (lambda x: (F.softmax(x[:0] * 2, -1), x + 1), ((4, 64),)),
     "an expert without tokens": (experts, ((5, 64), (64, 64))),
