@@ -60,8 +60,37 @@ def _isclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: 
     if not _of_floats(x, y):
         return NotImplemented
     apart = torch.abs(x - y)
-    near = (x == y) | ((apart <= atol + torch.abs(rtol * y)) & (apart < math.inf))
+    near = torch.logical_not(x != y) | ((apart <= atol + torch.abs(rtol * y)) & (apart < math.inf))
     return near | (torch.isnan(x) & torch.isnan(y)) if equal_nan else near
+
+
+def _root(x: Any) -> Any:
+    """The node of which another is a view or a copy, as torch-mlir sees through them."""
+    while isinstance(x, torch.fx.Node) and x.target in _THROUGH:
+        x = x.args[0]
+    return x
+
+
+_THROUGH = (aten.view.default, aten.clone.default, aten.alias.default, aten.expand.default, aten.detach.default)
+
+
+def _is_beside_itself(x: Any, y: Any) -> bool:
+    """Whether floats are compared with themselves, which torch-mlir folds to true, of NaN, too."""
+    return _of_floats(x, y) and _root(x) is _root(y)
+
+
+def _same(x: Any, y: Any) -> Any:
+    return torch.logical_not(x != y) if _of_floats(x, y) else NotImplemented
+
+
+def _is_by_zero(x: Any, number: Any) -> bool:
+    """Whether floats are multiplied with the number 0, which TOSA folds to 0, of NaN and infinities, too."""
+    return _is_float(x) and isinstance(number, int | float) and number == 0
+
+
+def _by_zero(x: Any, number: Any) -> Any:
+    """With a zero that is not known before the program runs, but of NaN."""
+    return x * torch.isnan(x).to(x.dtype) if _is_by_zero(x, number) else NotImplemented
 
 
 def _is_by_tanh(*_: Any, approximate: str = "none") -> bool:
@@ -182,7 +211,10 @@ def _clamp(x: Any, *limits: Any) -> Any:
 _CLAMP: How = _is_without_limit, _clamp
 _COMPARED = {operator: _compared(operator) for operator in COMPARISONS}
 _DIVISIONS = (aten.div.Tensor_mode, aten.div.Scalar_mode)
-IN_ALL: dict[Any, How] = {aten.isclose.default: (_of_floats, _isclose)}
+IN_ALL: dict[Any, How] = {
+    aten.isclose.default: (_of_floats, _isclose),
+    aten.eq.Tensor: (_is_beside_itself, _same),
+}
 """By operator: whether it is taken apart, and how."""
 IN_STABLEHLO: dict[Any, How] = {
     **IN_ALL,
@@ -194,6 +226,7 @@ IN_TOSA: dict[Any, How] = {
     **IN_STABLEHLO,
     **_COMPARED,
     aten.clamp.default: _CLAMP,
+    **dict.fromkeys((aten.mul.Tensor, aten.mul.Scalar), (_is_by_zero, _by_zero)),
     **dict.fromkeys(_DIVISIONS, _divided(fmod, by_reciprocal=True)),
 }
 """The same."""

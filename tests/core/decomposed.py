@@ -80,7 +80,7 @@ def edges(x: torch.Tensor, n: torch.Tensor) -> Any:
 
 
 def tails(x: torch.Tensor) -> Any:
-    return torch.log(torch.erfc(x)), torch.erfc(x.half())
+    return torch.log(torch.erfc(x)), torch.erfc(x.half()), x.view(1, -1) == x.view(1, -1).clone()
 
 
 def lengths(x: torch.Tensor, y: torch.Tensor) -> Any:
@@ -382,11 +382,13 @@ def outside(x: torch.Tensor, i: torch.Tensor, *_: torch.Tensor) -> Any:
 
 
 def infinite(x: torch.Tensor, i: torch.Tensor) -> Any:
-    """Remainders and quotients by what is infinite, NaN or next to a part, and NaN among orders."""
+    """Remainders and quotients by what is infinite, NaN or next to a part, NaN among orders, beside itself, by zero."""
     low = x[4:]
     parts = low % 0.1, torch.fmod(low, 0.1), low // 0.1, 5 // low, torch.fmod(low, low.flip(0))
     ends = low % INF, low % -INF, torch.fmod(low, INF), low // INF, x % low[:1], torch.fmod(x, 0.0), x // 0.0
-    return *parts, *ends, torch.searchsorted(x[4:5], x), torch.searchsorted(x[4:5], x, right=True)
+    itself = x == x, torch.where(x == x, x, 1.0), torch.isclose(x, x)
+    zero = x * 0, 0.0 * x, nn.functional.softshrink(x), torch.addcmul(x, x, x, value=0)
+    return *parts, *ends, *itself, *zero, torch.searchsorted(x[4:5], x), torch.searchsorted(x[4:5], x, right=True)
 
 
 def places(x: torch.Tensor, i: torch.Tensor) -> Any:

@@ -154,13 +154,13 @@ LINALG, TOSA, STABLEHLO = "linalg_on_tensors_mlir", "tosa_mlir", "stablehlo_mlir
 ALWAYS = [
     *((unsigned, LINALG), (few, LINALG), (known, LINALG), (unsigned, TOSA), (many, TOSA), (truths, TOSA)),
     *((near, TOSA), (narrow, STABLEHLO), (truths, STABLEHLO), (near, STABLEHLO), (sliced, STABLEHLO)),
-    *((written_last, LINALG), (cut, LINALG), (mixed, LINALG)),
+    *((written_last, LINALG), (cut, LINALG), (mixed, LINALG), (infinite, TOSA)),
 ]
 """Where torch-mlir takes bytes and truths for numbers with a sign, folds what it knows, never ends, or crashes."""
 SOMETIMES = [
     *((one, LINALG) for one in (images, orders, writes, numbers, products, signs, means, bags, beyond, edges, tails)),
     *((one, LINALG) for one in (lengths, powers, put, floats, large, crashing, summed, copied, narrow, outside)),
-    *((one, TOSA) for one in (rolled, rooted, small, narrow, floats, infinite, outside)),
+    *((one, TOSA) for one in (rolled, rooted, small, narrow, floats, outside)),
     *((one, STABLEHLO) for one in (windows, beyond, ceiled, floats, infinite, outside)),
     *((infinite, LINALG), (paired, LINALG), (short, TOSA), (short, LINALG)),
     *((one, target) for one in (shifted, masked) for target in (LINALG, TOSA, STABLEHLO)),

@@ -154,3 +154,8 @@ def test_a_logarithm_of_a_sum_loses_a_part_of_one() -> None:
     other = torch.log1p(-one.exp()) + torch.linspace(-1e-6, 1e-6, 2000)
     low = irwidget.lower(torch.logaddexp, one, other, to="linalg_on_tensors_mlir", check=True)
     assert str(low.check).startswith("equal to eager PyTorch"), low.check
+
+
+def test_no_nan_is_near_to_itself() -> None:
+    low = irwidget.lower(lambda x: torch.isclose(x, x), EDGES, to="linalg_on_tensors_mlir", check=True)
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check
