@@ -109,14 +109,18 @@ def verdicts(
         yield -1, Verdict("not checked", reason=reason)
         return
     code = [number for number, stage in stages.items() if stage.phase == "code"]
-    states = []
-    for number in code:
-        slot = graph.slot(stages[number].direction)
-        if slot.code is None:
+    states: list[str] = []
+    right: dict[str, Call] = {}
+    for number in sorted(code, key=lambda one: stages[one].direction == "backward"):
+        direction, built = stages[number].direction, graph.slot(stages[number].direction).code
+        if built is None:
             yield number, Verdict("not checked", stages[number].name)
             states.append("not checked")
             continue
-        verdict = _judged(graph, stages[number], {stages[number].direction: slot.code}, reference)
+        # code of the backward half takes tensors in the order in memory in which that of the forward half leaves them
+        verdict = _judged(graph, stages[number], {**right, direction: built}, reference)
+        if verdict.state == "equal":
+            right[direction] = built
         states.append(verdict.state)
         yield number, verdict
     if not each and states and all(state == "equal" for state in states):
