@@ -140,10 +140,13 @@ _FUNCTIONS = (
     *(aten.sin, aten.cos, aten.tan, aten.asin, aten.acos, aten.atan, aten.sinh, aten.cosh, aten.tanh),
     *(aten.asinh, aten.acosh, aten.atanh, aten.sigmoid, aten.erf, aten.erfc, aten.reciprocal),
 )
+_EXTREMA = (
+    *(aten.max.default, aten.min.default, aten.max.dim, aten.min.dim, aten.amax.default, aten.amin.default),
+    *(aten.argmax.default, aten.argmin.default),
+)
 _ORDERED = (
     *(aten.neg.default, aten.sign.default, aten.clamp.Tensor),
-    *(aten.max.default, aten.min.default, aten.max.dim, aten.min.dim, aten.amax.default, aten.amin.default),
-    *(aten.maximum.default, aten.minimum.default, aten.argmax.default, aten.argmin.default),
+    *(*_EXTREMA, aten.maximum.default, aten.minimum.default),
     *(aten.bucketize.Tensor, aten.hardtanh.default),
     *(aten.__rshift__.Tensor, aten.bitwise_right_shift.Tensor, aten.scatter_add.default),
     *(aten.bitwise_or.Scalar, aten.bitwise_xor.Scalar, aten.bitwise_and.Scalar),
@@ -163,7 +166,7 @@ IN_LINALG: dict[Any, How] = {
 }
 """By operator: whether it is taken apart, and how."""
 IN_STABLEHLO: dict[Any, How] = {
-    **{operator: in_32_bits(operator, torch.uint8) for operator in (aten.max.dim, aten.min.dim)},
+    **{operator: in_32_bits(operator, torch.uint8) for operator in _EXTREMA},
     **{operator: _whether(operator) for operator in (aten.any.dim, aten.all.dim)},
     aten.bitwise_right_shift.Tensor: in_32_bits(aten.bitwise_right_shift.Tensor, torch.uint8),
     aten.__rshift__.Tensor: in_32_bits(aten.bitwise_right_shift.Tensor, torch.uint8),

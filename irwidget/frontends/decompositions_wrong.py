@@ -29,7 +29,7 @@ from irwidget.frontends import (
     decompositions_unsigned,
 )
 from irwidget.frontends.decompositions_bytes import either, value_of, wide
-from irwidget.frontends.decompositions_kinds import How, as_row, is_byte, is_single, is_truth
+from irwidget.frontends.decompositions_kinds import How, as_row, is_byte, is_single, is_truth, narrowed, number
 
 aten: Any = torch.ops.aten
 
@@ -220,15 +220,20 @@ def _is_mean_of_integers(x: Any, _: Any, __: Any, ___: Any, reduce: str, **____:
     return reduce == "mean" and not value_of(x).dtype.is_floating_point
 
 
-def _reduced_truths(x: Any, dim: int, index: Any, values: Any, reduce: str, **how: Any) -> Any:
+def _reduced(x: Any, dim: int, index: Any, values: Any, reduce: str, **how: Any) -> Any:
     """As numbers of 32 bits."""
-    if not is_truth(x):
+    if not (is_truth(x) or _is_extreme_of_bytes(x, reduce)):
         return NotImplemented
-    return aten.scatter_reduce.two(x.to(torch.int32), dim, index, values.to(torch.int32), reduce, **how) != 0
+    found = aten.scatter_reduce.two(number(x), dim, index, number(values), reduce, **how)
+    return narrowed(found, x.dtype)
 
 
-def _is_reduced_wrongly(x: Any, *given: Any, **how: Any) -> bool:
-    return is_truth(x) or _is_mean_of_integers(x, *given, **how)
+def _is_extreme_of_bytes(x: Any, reduce: str) -> bool:
+    return is_byte(x) and reduce in ("amax", "amin")
+
+
+def _is_reduced_wrongly(x: Any, dim: int, index: Any, values: Any, reduce: str, **how: Any) -> bool:
+    return is_truth(x) or _is_extreme_of_bytes(x, reduce) or _is_mean_of_integers(x, dim, index, values, reduce)
 
 
 def _has_weights(*given: Any, **_: Any) -> bool:
@@ -368,7 +373,7 @@ _INDEX_PUTS = (aten.index_put.default, aten._unsafe_index_put.default)
 _TABLE: dict[Any, Callable[..., Any]] = {
     **{operator: _sort(operator) for operator in _SORTS},
     aten.scatter_add.default: _scatter_add,
-    aten.scatter_reduce.two: either(_mean, _reduced_truths),
+    aten.scatter_reduce.two: either(_mean, _reduced),
     aten.logcumsumexp.default: _log_cumsum_exp,
     **dict.fromkeys(_INDEX_PUTS, either(_put_by_masks, _index_put(_adds_truths))),
     aten.abs.default: _abs,
@@ -456,6 +461,7 @@ _SIGNED = {
         ),
         *(decompositions_convolutions.IN_TOSA, decompositions_slices.IN_BOTH, decompositions_pads.IN_BOTH),
         *(decompositions_pools.AVERAGED, decompositions_dynamic.EVERYWHERE),
+        {one: (decompositions_integers.TAKES[one], decompositions_integers.TABLE[one]) for one in _MEANS},
     ),
     "StableHLO": _both(
         *(decompositions_signed.BEYOND, decompositions_pools.CEILED, {one: _MOVED[one] for one in _SEARCHES}),

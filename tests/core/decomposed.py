@@ -110,6 +110,8 @@ def written_last(x: torch.Tensor, i: torch.Tensor) -> Any:
     scattered = x.scatter(-1, at, x * 2), x.scatter(-2, at, 3.0), x.scatter_add(-1, at, x)
     reduced = x.scatter_reduce(-1, at, x, "amax"), i.scatter_reduce(-1, i[:2], i[1:], "mean")
     more = x.scatter(-1, at, x, reduce="add"), x.index_reduce(-1, i[:2], x[:, :2], "prod")
+    byte = (i * 80).to(torch.uint8)  # to bytes with and without a sign
+    more = *more, byte.scatter_reduce(0, i[:2], byte[1:], "amax"), byte.scatter_reduce(0, i[:2], byte, "amin")
     return *scattered, *reduced, *more, true.scatter_add(-1, at, true)
 
 
@@ -365,9 +367,11 @@ def near(x: torch.Tensor, i: torch.Tensor) -> Any:
     """What TOSA and StableHLO compare as something else, and bytes that StableHLO does."""
     byte = (i * 80).to(torch.uint8)
     rows = torch.stack([byte, byte & 128, byte * 0])
+    low, high = byte & 127, byte | 128  # all below, or above, what a reduction of bytes with a sign begins with
+    ends = low.amax(0), high.amin(0), low.max(), high.min(), low.argmax(), high.argmin(), *torch.aminmax(low)
     whether = byte >> (byte & 3), rows.all(1), rows.any(0), rows.any(1, keepdim=True)
     numbers = x.bfloat16() == 0.1, 7 // (i + 1), 1 << i.int(), x // INF
-    return *numbers, *whether, torch.isclose(x[:, None], x)
+    return *numbers, *whether, *ends, torch.isclose(x[:, None], x)
 
 
 def outside(x: torch.Tensor, i: torch.Tensor, *_: torch.Tensor) -> Any:

@@ -190,6 +190,12 @@ def test_bytes_beside_a_wider_integer_have_no_sign() -> None:
     assert str(low.check).startswith("equal to eager PyTorch"), low.check
 
 
+def test_a_mean_of_bytes_in_tosa_is_that_of_a_wide_sum() -> None:
+    bytes_ = torch.tensor([[100, 120, 90], [-100, -120, 7]], dtype=torch.int8)
+    low = irwidget.lower(lambda x: x.mean(1, dtype=torch.float32), bytes_, to=TOSA, check=True)
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check
+
+
 BAGS = torch.tensor([1, 2, 4, 5, 4, 3, 2, 9, 1]), torch.tensor([0, 4, 4, 7])
 
 
