@@ -147,7 +147,9 @@ def expect(
         raise
     except Exception as error:
         said = next(iter(str(error).strip().splitlines()), "")
-        raise Unchecked(f"eager PyTorch fails: {type(error).__name__}: {said}".rstrip(": ")) from error
+        raise Unchecked(
+            f"eager PyTorch fails on copies of the inputs: {type(error).__name__}: {said}".rstrip(": ")
+        ) from error
     others = functools.partial(call, samples_wanted=samples // 2)
     given = _Given(model, args, kwargs, shapes_in(program.module, program.arguments, (args, dict(kwargs))))
     cases = (first, *_others(given, others, seconds, memory, _branches(program) - first.taken))

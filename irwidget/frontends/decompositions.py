@@ -394,6 +394,7 @@ _ROWS: dict[Any, Callable[..., Any]] = {
     for operator in (
         *(aten.amax.default, aten.amin.default, aten.argmax.default, aten.argmin.default, aten.any.dim, aten.all.dim),
         *(aten.sum.dim_IntList, aten.mean.dim, aten.prod.dim_int, aten.cumsum.default, aten.cumprod.default),
+        aten.kthvalue.default,
         *(aten.var.correction, aten.var_mean.correction, aten.linalg_vector_norm.default, aten.max.dim, aten.min.dim),
     )
 }

@@ -414,14 +414,9 @@ def single(x: torch.Tensor, i: torch.Tensor) -> Any:
     one, least = x[0, 0], i[0]
     orders = one.softmax(0), one.log_softmax(-1), one.cumsum(0), least.cumprod(0), one.logsumexp(0, True)
     sums = one.sum(0, True), one.mean(-1, True), least.prod(0), one.var(0, False), one.std(0, False), one.norm(dim=0)
-    several = (
-        i.any((0,)),
-        (x > 0).all((0, -1), True),
-        torch.any(x, (1, 0)),
-        torch.any(i, ()),
-        i.to(torch.uint8).any((0,)),
-    )
-    few = one.amax(0, True), one.argmin(0), least.bool().all(0), *one.max(0), *least.min(-1, True)
+    several = i.any((0,)), (x > 0).all((0, -1), True), torch.any(i, ()), i.to(torch.uint8).any((0,))
+    few = *least.kthvalue(1, 0), one.amax(0, True), one.argmin(0), least.bool().all(0)
+    few = *few, *one.max(0), *least.min(-1, True)
     return *orders, *sums, *several, *few
 
 
