@@ -14,8 +14,8 @@ from weakref import WeakKeyDictionary
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
-_EXPORTED: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
-"""How many guards there were of the symbols of a program before it was first decomposed."""
+_EXPORTED: WeakKeyDictionary[Any, tuple[int, dict[Any, Any]]] = WeakKeyDictionary()
+"""How many guards there were of the symbols of a program, and their ranges, before it was first decomposed."""
 
 
 def decomposed(program: ExportedProgram, table: Mapping[Any, Callable[..., Any]]) -> ExportedProgram:
@@ -25,7 +25,8 @@ def decomposed(program: ExportedProgram, table: Mapping[Any, Callable[..., Any]]
     operators, and gives each twenty kernels by a function that evaluates its own annotations.
     """
     for size in _symbols(program).values():
-        _EXPORTED.setdefault(size.node.shape_env, len(size.node.shape_env.guards))
+        environment = size.node.shape_env
+        _EXPORTED.setdefault(environment, (len(environment.guards), dict(environment.var_to_range)))
     with _composites_found_once(), _kernels_given_quickly():
         return program.run_decompositions(dict(table))
 
@@ -88,7 +89,8 @@ def other_sizes(shapes: Sequence[Sequence[Any]], given: Sequence[Sequence[int]],
     for size, number in pairs:
         if isinstance(size, torch.SymInt) and size.node.expr.is_symbol and size.node.expr not in found:
             expression, away = size.node.expr, step + len(found) * (1 if step > 0 else 0)
-            limits = size.node.shape_env.var_to_range[expression]
+            environment = size.node.shape_env  # a decomposition that has asked for a size has made the range smaller
+            limits = _EXPORTED.get(environment, (0, environment.var_to_range))[1][expression]
             found[expression] = number + away if max(limits.lower, 2) <= number + away <= limits.upper else number
     if found == {size.node.expr: number for size, number in pairs if isinstance(size, torch.SymInt)}:
         return None
@@ -122,7 +124,7 @@ def equalities(program: ExportedProgram) -> list[str]:
     if environment is None:
         return []
     names = {size.node.expr: type(size.node.expr)(name) for name, size in symbols.items()}
-    taken = [guard.expr.xreplace(names) for guard in environment.guards[_EXPORTED[environment] :]]
+    taken = [guard.expr.xreplace(names) for guard in environment.guards[_EXPORTED[environment][0] :]]
     return [f"{one.lhs} == {one.rhs}" for one in taken if getattr(one, "rel_op", "") == "=="]
 
 

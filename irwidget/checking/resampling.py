@@ -67,13 +67,13 @@ def resized(values: Any, shapes: Sequence[Any], step: int) -> Any:
     import torch
 
     from irwidget.private_torch import pytree
-    from irwidget.private_torch_export import guards_hold, other_sizes
+    from irwidget.private_torch_export import other_sizes
 
     leaves, structure = pytree.tree_flatten(values)
     dynamic = [at for at, shape in enumerate(shapes) if shape is not None]
     given = [leaves[at].shape if isinstance(leaves[at], torch.Tensor) else [leaves[at]] for at in dynamic]
     found = other_sizes([shapes[at] for at in dynamic], given, step)
-    if found is None or not guards_hold([shapes[at] for at in dynamic], found):
+    if found is None:
         return None
     for at, sizes in zip(dynamic, found, strict=True):
         if not isinstance(leaves[at], torch.Tensor):

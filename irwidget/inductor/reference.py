@@ -21,7 +21,7 @@ from irwidget.checking.expected import CLOSER, SAMPLES, SIZES
 from irwidget.checking.resampling import resampled, resized
 from irwidget.inductor import attributes, private
 from irwidget.private_torch import is_mutable, storage_id, viewed
-from irwidget.private_torch_export import default_decompositions
+from irwidget.private_torch_export import default_decompositions, guards_hold
 
 _MUTABLE = ("aten.native_batch_norm", "aten.cudnn_batch_norm")
 """Operations that change an argument and whose schema does not say so."""
@@ -294,6 +294,10 @@ def _sized(module: Any, args: Sequence[Any], step: int) -> list[Any] | None:
     shapes = [one.shape if is_tensor(one) else [one] if isinstance(one, torch.SymInt) else None for one in metas]
     made = resized([_detached(one) for one in resampled([_detached(one) for one in args], 1)], shapes, step)
     if made is None:
+        return None
+    sizes = [list(one.shape) if is_tensor(one) else [one] for one in made]
+    open_ = [pair for pair in zip(shapes, sizes, strict=True) if pair[0] is not None]
+    if not guards_hold(*zip(*open_, strict=True)):
         return None
     wanted = zip(made, args, strict=True)
     return [one.clone().requires_grad_(old.requires_grad) if is_tensor(old) else one for one, old in wanted]

@@ -184,6 +184,18 @@ def test_a_size_that_is_the_examples_is_refused(monkeypatch: pytest.MonkeyPatch)
         )
 
 
+def test_a_size_that_a_decomposition_rules_out_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user's dimension has it: that the decomposition has asked, and been answered by the example, is no excuse."""
+
+    def negated(x: torch.Tensor) -> torch.Tensor:
+        return -(x.shape[0] // 6) * x if x.shape[0] > 5 else x
+
+    monkeypatch.setattr(decompositions_dynamic, "averages", lambda _: {torch.ops.aten.neg.default: negated})
+    low = irwidget.lower(lambda x: -x, GIVEN[0], to="linalg_on_tensors_mlir", dynamic_shapes=SHAPES[:1], check=True)
+    assert low.check
+    assert low.check.state == "differs", low.check
+
+
 def test_an_order_along_a_dynamic_dimension_is_refused() -> None:
     with pytest.raises(ExportError, match=r"aten\.sort has no form in StableHLO .*statically shaped[^$]*x\.sort\(0\)"):
         irwidget.lower(lambda x: x.sort(0), GIVEN[0], to="stablehlo_mlir", dynamic_shapes=SHAPES[:1])
