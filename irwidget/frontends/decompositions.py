@@ -311,13 +311,15 @@ def _any(x: Any, dims: Any = None, keepdim: bool = False) -> Any:
     return (found if keepdim else found.squeeze(dims)).to(kind)
 
 
-def _has_gradients(weight: Any, indices: Any, _: int = -1, scaled: bool = False, sparse: bool = False) -> bool:
+def _has_gradients(
+    weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
+) -> bool:
     """Whether a look-up says how its gradients are, of which StableHLO's form has nothing."""
-    return scaled or sparse
+    return scale_grad_by_freq or sparse
 
 
-def _look_up(weight: Any, indices: Any, *how: Any) -> Any:
-    return aten.embedding.default(weight, indices) if _has_gradients(weight, indices, *how) else NotImplemented
+def _look_up(weight: Any, indices: Any, *how: Any, **named: Any) -> Any:
+    return aten.embedding.default(weight, indices) if _has_gradients(weight, indices, *how, **named) else NotImplemented
 
 
 def _extreme(operator: Any) -> Callable[..., Any]:
@@ -394,8 +396,8 @@ _ROWS: dict[Any, Callable[..., Any]] = {
     for operator in (
         *(aten.amax.default, aten.amin.default, aten.argmax.default, aten.argmin.default, aten.any.dim, aten.all.dim),
         *(aten.sum.dim_IntList, aten.mean.dim, aten.prod.dim_int, aten.cumsum.default, aten.cumprod.default),
-        aten.kthvalue.default,
         *(aten.var.correction, aten.var_mean.correction, aten.linalg_vector_norm.default, aten.max.dim, aten.min.dim),
+        aten.kthvalue.default,
     )
 }
 """Along a dimension of a single number, which torch-mlir's passes refuse, or crash on."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
 from irwidget.frontends.decompositions_bytes import value_of
 from irwidget.frontends.decompositions_kinds import How
+from irwidget.frontends.refusing import nodes_of
 from irwidget.private_torch import statically_known_true
 
 if TYPE_CHECKING:
@@ -85,27 +86,51 @@ def of_none(program: ExportedProgram) -> list[Node]:
 
     The tokens of effects are such tensors, too, and say more.
     """
-    nodes = [node for node in program.graph.nodes if node.op == "call_function" and _is_none(node)]
+    nodes = [node for node in nodes_of(program) if _is_none(node)]
     return [node for node in nodes if all(str(one.target) != "with_effects" for one in node.all_input_nodes)]
 
 
 def _is_none(node: Node) -> bool:
     value = node.meta.get("val")
     sizes: list[Any] = list(value.shape) if isinstance(value, torch.Tensor) else []
-    return all(isinstance(size, int) for size in sizes) and 0 in sizes
+    known = [size for size in sizes if isinstance(size, int)]
+    return 0 in known and all(_source(node, size) for size in sizes if not isinstance(size, int))
+
+
+def _source(node: Node, size: Any) -> tuple[Node, int | None] | None:
+    """What of that which an operator takes is a size that run time knows: a number, or a tensor's dimension."""
+    for one in node.all_input_nodes:
+        value: Any = one.meta.get("val")
+        sizes = enumerate(value.shape) if isinstance(value, torch.Tensor) else [(None, value)]
+        for dim, its in sizes:
+            if isinstance(its, torch.SymInt) and statically_known_true(its == size):
+                return one, dim
+    return None
 
 
 def as_new(program: ExportedProgram) -> None:
     """Change the program: tensors of no elements are new ones, of which passes refuse what they are computed by."""
-    for node in of_none(program):
-        value = node.meta["val"]
-        with program.graph.inserting_before(node):
-            made = program.graph.call_function(aten.full.default, (list(value.shape), 0), {"dtype": value.dtype})
+    found = of_none(program)
+    for node in found:
+        value: Any = node.meta["val"]
+        with node.graph.inserting_before(node):
+            sizes = [size if isinstance(size, int) else _taken_from(node, size) for size in value.shape]
+            made = node.graph.call_function(aten.full.default, (sizes, 0), {"dtype": value.dtype})
         made.meta = dict(node.meta)
         node.replace_all_uses_with(made)
-        program.graph.erase_node(node)
-    program.graph.eliminate_dead_code()
+        node.graph.erase_node(node)
+    for graph in {node.graph for node in found}:
+        graph.eliminate_dead_code()
     program.graph_module.recompile()
+
+
+def _taken_from(node: Node, size: Any) -> Node:
+    one, dim = cast("tuple[Node, int | None]", _source(node, size))
+    if dim is None:
+        return one
+    made = node.graph.call_function(aten.sym_size.int, (one, dim))
+    made.meta["val"] = size
+    return made
 
 
 def variances(is_wrong: Callable[[Iterable[Any]], bool]) -> dict[Any, How]:

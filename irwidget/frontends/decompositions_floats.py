@@ -75,12 +75,16 @@ _THROUGH = (aten.view.default, aten.clone.default, aten.alias.default, aten.expa
 
 
 def _is_beside_itself(x: Any, y: Any) -> bool:
-    """Whether floats are compared with themselves, which torch-mlir folds to true, of NaN, too."""
-    return _of_floats(x, y) and _root(x) is _root(y)
+    """Whether what may be NaN is compared with itself, which torch-mlir folds to true."""
+    return _may_be_nan(x, y) and _root(x) is _root(y)
+
+
+def _may_be_nan(x: Any, y: Any) -> bool:
+    return _of_floats(x, y) or value_of(x).is_complex()
 
 
 def _same(x: Any, y: Any) -> Any:
-    return torch.logical_not(x != y) if _of_floats(x, y) else NotImplemented
+    return torch.logical_not(x != y) if _may_be_nan(x, y) else NotImplemented
 
 
 def _is_by_zero(x: Any, number: Any) -> bool:

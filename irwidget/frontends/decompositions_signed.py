@@ -67,12 +67,12 @@ def _floored(takes: Callable[..., bool]) -> How:
 
 
 def _is_small(x: Any, *_: Any, dtype: Any = None, **__: Any) -> bool:
-    """Whether what is summed are integers of 8 bits, and the sum is none."""
-    return value_of(x).dtype == torch.int8 and dtype != torch.int8
+    """Whether what is summed are integers of 8 or 16 bits, and the sum is another."""
+    return value_of(x).dtype in (torch.int8, torch.int16) and dtype != value_of(x).dtype
 
 
 def _summed(operator: Any) -> How:
-    """Of integers of 8 bits as of 32: TOSA's sum has as many as what is summed."""
+    """Of integers of 8 and 16 bits as of 32: TOSA's sum has as many as what is summed."""
 
     def made(x: Any, *given: Any, dtype: Any = None, **named: Any) -> Any:
         if not _is_small(x, dtype=dtype):

@@ -121,10 +121,12 @@ def test_variances_in_all_forms_and_conversions_reach_linalg() -> None:
 
 
 def test_transforms_of_real_numbers_to_real_ones_have_complex_ones_inside() -> None:
-    def transformed(x: torch.Tensor) -> Any:
-        return torch.fft.irfft(x), torch.fft.irfftn(x, norm="ortho"), torch.fft.hfft(x, n=7), torch.fft.hfft2(x)
+    def transformed(x: torch.Tensor, z: torch.Tensor) -> Any:
+        made = torch.fft.irfft(x), torch.fft.irfftn(x, norm="ortho"), torch.fft.hfft(x, n=7), torch.fft.hfft2(x)
+        return *made, z == z, z != z  # of NaN
 
-    low = irwidget.lower(transformed, torch.randn(4, 6), to="linalg_on_tensors_mlir", check=True)
+    nans = torch.complex(torch.tensor([torch.nan, 1.0, 1.0]), torch.tensor([1.0, torch.nan, 2.0]))
+    low = irwidget.lower(transformed, torch.randn(4, 6), nans, to="linalg_on_tensors_mlir", check=True)
     assert str(low.check).startswith("equal to eager PyTorch"), low.check
 
 

@@ -190,9 +190,10 @@ def test_bytes_beside_a_wider_integer_have_no_sign() -> None:
     assert str(low.check).startswith("equal to eager PyTorch"), low.check
 
 
-def test_a_mean_of_bytes_in_tosa_is_that_of_a_wide_sum() -> None:
+@pytest.mark.parametrize("sum_", [lambda x: x.mean(1, dtype=torch.float32), lambda x: (250 * x.to(torch.int16)).sum(1)])
+def test_sums_of_few_bits_in_tosa_are_wide(sum_: Callable[..., Any]) -> None:
     bytes_ = torch.tensor([[100, 120, 90], [-100, -120, 7]], dtype=torch.int8)
-    low = irwidget.lower(lambda x: x.mean(1, dtype=torch.float32), bytes_, to=TOSA, check=True)
+    low = irwidget.lower(sum_, bytes_, to=TOSA, check=True)
     assert str(low.check).startswith("equal to eager PyTorch"), low.check
 
 
@@ -286,6 +287,23 @@ def test_tensors_of_no_elements_are_new_ones(target: str) -> None:
     assert "tensors of no elements are new ones" in "".join(one.message for one in low.diagnostics)
     with pytest.raises(ExportError, match="raises errors that depend on values"):
         irwidget.lower(lambda x: torch.linalg.inv(x), torch.randn(0, 2, 2), to=target)
+
+
+class Branch(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cond(x.sum() > 0, lambda x: x[:0].reshape(0, 2, 3).sum() + x, lambda x: -x, (x,))
+
+
+def views_of_none(x: torch.Tensor) -> Any:
+    count = x.shape[0]
+    return x[:, :0].reshape(count * 2, 0), x[:, :0].view(0, count, 2), x.repeat(1, 0)
+
+
+@pytest.mark.parametrize(("model", "sizes"), [(Branch(), None), (views_of_none, {0: torch.export.Dim("n", min=2)})])
+def test_so_are_those_in_branches_and_those_of_dynamic_sizes(model: Any, sizes: Any) -> None:
+    shapes: Any = {"dynamic_shapes": (sizes,)} if sizes else {}
+    low = irwidget.lower(model, torch.randn(4, 6), to=LINALG, check=True, **shapes)
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check
 
 
 @pytest.mark.parametrize("how", [{"sparse": True}, {"scale_grad_by_freq": True}])
