@@ -141,6 +141,8 @@ def _traced(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_s
 
         return TS2EPConverter(model, args, kwargs).convert()
     module = model if isinstance(model, torch.nn.Module) else _function_module(model)
+    if module is not model and isinstance(dynamic_shapes, list | tuple) and _signature(model) is None:
+        dynamic_shapes = (tuple(dynamic_shapes[: len(args)]), *dynamic_shapes[len(args) :])  # of `*args`
     args, kwargs = _told_apart(args, kwargs)
     try:
         with held.as_it_was(model):  # before anything else is tried
@@ -221,17 +223,24 @@ def _function_module(function: Callable[..., Any]) -> torch.nn.Module:
 
 def as_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """Anything that can be called as a function of Python, which tracers want: builtins, operators, objects."""
-    if inspect.isfunction(function) or inspect.ismethod(function):
+    signature = _signature(function)
+    if signature and (inspect.isfunction(function) or inspect.ismethod(function)):
         return function
 
     def forward(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
 
-    with contextlib.suppress(TypeError, ValueError):
-        forward.__signature__ = inspect.signature(function)  # pyright: ignore[reportFunctionMemberAccess]
+    if signature:
+        forward.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
     name = re.sub(r"\W", "_", model_name(function)) or "forward"
     forward.__name__ = forward.__qualname__ = name
     return forward
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
+    with contextlib.suppress(TypeError, ValueError):
+        return inspect.signature(function)
+    return None
 
 
 def model_name(model: Any) -> str:

@@ -196,6 +196,14 @@ def test_a_size_that_a_decomposition_rules_out_is_tried(monkeypatch: pytest.Monk
     assert low.check.state == "differs", low.check
 
 
+@pytest.mark.parametrize("function", [torch.add, torch.func.vmap(torch.add)])
+def test_functions_without_a_signature_have_dynamic_dimensions(function: Callable[..., Any]) -> None:
+    given = GIVEN[0], torch.randn(6, 8)
+    low = irwidget.lower(function, *given, to="stablehlo_mlir", dynamic_shapes=[SIZES, SIZES], check=True)
+    assert "tensor<?x8xf32>" in low.dumps[-1].text
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check
+
+
 def test_an_order_along_a_dynamic_dimension_is_refused() -> None:
     with pytest.raises(ExportError, match=r"aten\.sort has no form in StableHLO .*statically shaped[^$]*x\.sort\(0\)"):
         irwidget.lower(lambda x: x.sort(0), GIVEN[0], to="stablehlo_mlir", dynamic_shapes=SHAPES[:1])
