@@ -98,19 +98,6 @@ def _signed(function: Callable[..., Any], model: Any) -> Callable[..., Any]:
     return forward
 
 
-def with_pairs(dynamic_shapes: Any, inputs: tuple[Any, ...]) -> Any:
-    """What torch.export takes as dynamic shapes, for inputs of which complex ones have a dimension more.
-
-    Only shapes given by position as tuples or lists name every dimension; dicts name those that are dynamic.
-    """
-    if not isinstance(dynamic_shapes, list | tuple):
-        return dynamic_shapes
-    return type(dynamic_shapes)(
-        type(one)([*one, None]) if isinstance(one, list | tuple) and _is_complex(value) else one
-        for one, value in zip(dynamic_shapes, inputs, strict=False)
-    )
-
-
 def without(
     program: ExportedProgram, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], shapes: Any, export: Export
 ) -> ExportedProgram:
@@ -170,7 +157,10 @@ def _refuse(program: ExportedProgram, name: str) -> None:
     for node in program.graph.nodes:
         if _name(node.target) in complex_table.FOURIER:
             for length in _lengths(node):
-                if not isinstance(length, int) or length > complex_fourier.LONGEST:
+                if not isinstance(length, int):
+                    why = "is not written as a product along a dimension whose size is known at run time only"
+                    raise refusal(name, node, why, "leave that dimension out of dynamic_shapes, or the transform out")
+                if length > complex_fourier.LONGEST:
                     why = f"of length {length} is not written as a product (only up to {complex_fourier.LONGEST})"
                     raise refusal(name, node, why, "take shorter transforms, or leave it out of the model")
 

@@ -80,10 +80,11 @@ def others(given: Given, program: ExportedProgram, language: str = "") -> list[t
 
 def _in_parts(given: Given) -> Given:
     """The model that takes and returns pairs of real numbers, and these."""
-    from irwidget.frontends import complex_parts
+    from irwidget.frontends import complex_parts, dynamic_shapes
 
     model = complex_parts.RealSignature(given.obj, given.inputs, given.kwargs)
-    shapes = complex_parts.with_pairs(given.dynamic_shapes, given.inputs)
+    shapes = dynamic_shapes.flat(given.dynamic_shapes, model.forward, given.inputs, len(given.kwargs))
+    shapes = dynamic_shapes.with_pairs(shapes, given.inputs)
     inputs, kwargs = complex_parts.as_real((given.inputs, dict(given.kwargs)))
     return replace(given, obj=model, inputs=inputs, kwargs=kwargs, dynamic_shapes=shapes, name=given.called)
 

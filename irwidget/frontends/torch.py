@@ -132,6 +132,7 @@ def _traced(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_s
     """The program of a model of any kind, before decompositions."""
     import torch
 
+    from irwidget.frontends import dynamic_shapes as shapes_of
     from irwidget.frontends import gradients, held
 
     if isinstance(model, torch.export.ExportedProgram):
@@ -141,8 +142,7 @@ def _traced(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_s
 
         return TS2EPConverter(model, args, kwargs).convert()
     module = model if isinstance(model, torch.nn.Module) else _function_module(model)
-    if module is not model and isinstance(dynamic_shapes, list | tuple) and _signature(model) is None:
-        dynamic_shapes = (tuple(dynamic_shapes[: len(args)]), *dynamic_shapes[len(args) :])  # of `*args`
+    dynamic_shapes = shapes_of.nested(dynamic_shapes, module.forward, args, len(kwargs))
     args, kwargs = _told_apart(args, kwargs)
     try:
         with held.as_it_was(model):  # before anything else is tried

@@ -196,12 +196,33 @@ def test_a_size_that_a_decomposition_rules_out_is_tried(monkeypatch: pytest.Monk
     assert low.check.state == "differs", low.check
 
 
-@pytest.mark.parametrize("function", [torch.add, torch.func.vmap(torch.add)])
-def test_functions_without_a_signature_have_dynamic_dimensions(function: Callable[..., Any]) -> None:
+def sums(*given: torch.Tensor) -> torch.Tensor:
+    return torch.view_as_real(given[0] * 1j + given[-1])
+
+
+@pytest.mark.parametrize(
+    ("function", "count", "shapes"),
+    [
+        (torch.add, 2, [SIZES, SIZES]),
+        (torch.func.vmap(torch.add), 2, (SIZES, SIZES)),
+        (torch.fft.fft, 1, [SIZES]),
+        (sums, 2, (SIZES, SIZES)),
+        (sums, 2, ((SIZES, SIZES),)),
+        (sums, 1, ((SIZES,),)),
+        (sums, 1, ((SIZES[0], None),)),
+    ],
+)
+def test_many_arguments_have_shapes_side_by_side_or_below_each_other(function: Any, count: int, shapes: Any) -> None:
     given = GIVEN[0], torch.randn(6, 8)
-    low = irwidget.lower(function, *given, to="stablehlo_mlir", dynamic_shapes=[SIZES, SIZES], check=True)
+    low = irwidget.lower(function, *given[:count], to="stablehlo_mlir", dynamic_shapes=shapes, check=True)
     assert "tensor<?x8xf32>" in low.dumps[-1].text
     assert str(low.check).startswith("equal to eager PyTorch"), low.check
+
+
+def test_a_transform_along_a_dynamic_dimension_is_refused() -> None:
+    sizes = {0: torch.export.Dim.AUTO}
+    with pytest.raises(ExportError, match=r"_fft_r2c.* along a dimension whose size is known at run time only"):
+        irwidget.lower(lambda x: torch.fft.fft(x, dim=0), GIVEN[0], to="stablehlo_mlir", dynamic_shapes=(sizes,))
 
 
 def test_an_order_along_a_dynamic_dimension_is_refused() -> None:
