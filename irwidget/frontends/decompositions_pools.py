@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -34,7 +34,7 @@ def _max_pool(operator: Any, rank: int) -> Callable[..., Any]:
     ) -> Any:
         if not takes(x, kernel, stride):
             return NotImplemented
-        sizes = [_each(one, rank) for one in (kernel, stride or kernel, padding, dilation)]
+        sizes = [each(one, rank) for one in (kernel, stride or kernel, padding, dilation)]
         if not x.dtype.is_floating_point:
             return _largest(x, list(map(_along, x.shape[-rank:], *sizes, [ceil_mode] * rank)))
         if x.dim() > rank + 1:
@@ -44,7 +44,7 @@ def _max_pool(operator: Any, rank: int) -> Callable[..., Any]:
     return made
 
 
-def _each(value: Any, rank: int) -> list[Any]:
+def each(value: Any, rank: int) -> list[Any]:
     """One for each dimension, of which a single one may be given for all."""
     values = list(value) if isinstance(value, list | tuple) else [value]
     return values if len(values) == rank else values * rank
@@ -86,30 +86,70 @@ def _largest(x: Any, dimensions: list[Any]) -> Any:
     return best, place
 
 
-def _average(
-    x: Any,
-    kernel: Any,
-    stride: Any = (),
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    padded: bool = True,
-    by: Any = None,
-) -> Any:
-    """In three dimensions: the sum of every window by its elements, with those of the padding or without."""
-    if not _is_of_floats(x):
-        return NotImplemented
-    sizes = [_each(one, 3) for one in (kernel, stride or kernel, padding)]
-    dimensions = list(map(_along, x.shape[-3:], *sizes, [1] * 3, [ceil_mode] * 3))
-    total = _summed(single(x), dimensions, _padding(dimensions))
-    if by is not None or (padded and not ceil_mode):
-        return (total / (by or math.prod(sizes[0]))).to(x.dtype)
-    inside = torch.ones(x.shape[-3:], dtype=total.dtype, device=x.device)
-    ahead = [one for size in reversed(sizes[2]) for one in (size, size)]
-    behind = _padding(dimensions)
-    if padded:
-        inside = aten.constant_pad_nd.default(inside, ahead, 1)
-        behind = [one - other for one, other in zip(behind, ahead, strict=True)]
-    return (total / _summed(inside, dimensions, behind)).to(x.dtype)
+def within(length: Any, kernel: int, stride: int, padding: int, ceil: bool) -> tuple[Any, Any]:
+    """How many windows there are in a dimension, and what is padded behind it, or may be where it is dynamic.
+
+    There are more within that, of which the first are meant.
+    """
+    count = (length + 2 * padding - kernel + (stride - 1 if ceil else 0)) // stride + 1
+    if ceil and stride > kernel - padding:  # a window starts in the tensor or before it
+        started = (length + padding - 1) // stride + 1
+        count = min(count, started) if isinstance(length, int) else torch.sym_min(count, started)
+    if not isinstance(length, int):
+        return count, padding + (stride - 1 if ceil else 0)
+    return count, max((count - 1) * stride + kernel - length - padding, padding)
+
+
+def framed(x: Any, ahead: Sequence[int], behind: Sequence[int], number: float) -> Any:
+    """A tensor with a number before and behind its last dimensions."""
+    sizes = [size for pair in reversed(list(zip(ahead, behind, strict=True))) for size in pair]
+    return aten.constant_pad_nd.default(x, sizes, number) if any(sizes) else x
+
+
+def first(x: Any, counts: Sequence[Any]) -> Any:
+    """The first so many of dynamic dimensions at the end; there are no more of others."""
+    for dim, count in zip(range(-len(counts), 0), counts, strict=True):
+        x = x if isinstance(count, int) else x.narrow(dim, 0, count)
+    return x
+
+
+def average(rank: int) -> Callable[..., Any]:
+    """The sum of every window by its elements, with those of the padding or without, or by a number."""
+
+    def made(
+        x: Any,
+        kernel: Any,
+        stride: Any = (),
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        padded: bool = True,
+        by: Any = None,
+    ) -> Any:
+        sizes = [each(one, rank) for one in (kernel, stride or kernel, padding)]
+        dimensions = list(map(_along, x.shape[-rank:], *sizes, [1] * rank, [ceil_mode] * rank))
+        total = _summed(single(x), dimensions, _padding(dimensions))
+        if by is not None or (padded and not ceil_mode):
+            return _quotient(total, by or math.prod(sizes[0])).to(x.dtype)
+        inside = torch.ones(x.shape[-rank:], dtype=total.dtype, device=x.device)
+        ahead = [one for size in reversed(sizes[2]) for one in (size, size)]
+        behind = _padding(dimensions)
+        if padded:
+            inside = aten.constant_pad_nd.default(inside, ahead, 1)
+            behind = [one - other for one, other in zip(behind, ahead, strict=True)]
+        return _quotient(total, _summed(inside, dimensions, behind)).to(x.dtype)
+
+    return made
+
+
+def _quotient(total: Any, number: Any) -> Any:
+    return total / number if total.dtype.is_floating_point else torch.div(total, number, rounding_mode="trunc")
+
+
+_of_three = average(3)
+
+
+def _averaged(x: Any, *how: Any, **named: Any) -> Any:
+    return _of_three(x, *how, **named) if _is_of_floats(x) else NotImplemented
 
 
 def _summed(x: Any, dimensions: list[Any], padding: list[Any]) -> Any:
@@ -163,13 +203,15 @@ def _ceiled(operator: Any, rank: int) -> Callable[..., Any]:
         if not _is_ceiled(x, kernel, *how, **named):
             return NotImplemented
         stride, padding, dilation, *_ = (*how, *((), 0, 1)[len(how) :])
-        sizes = [_each(one, rank) for one in (kernel, stride or kernel, padding, dilation)]
-        dimensions = list(map(_along, x.shape[-rank:], *sizes, [True] * rank))
+        sizes = [each(one, rank) for one in (kernel, stride or kernel, padding, dilation)]
         if not x.dtype.is_floating_point:
-            return _largest(x, dimensions)
-        ahead = [size for (size, _), _ in dimensions]
-        padded = aten.constant_pad_nd.default(x, _padding(dimensions), -math.inf)
-        values, places = operator(padded, sizes[0], sizes[1], [0] * rank, sizes[3])
+            return _largest(x, list(map(_along, x.shape[-rank:], *sizes, [True] * rank)))
+        kernels, strides, ahead, dilations = sizes
+        spans = [dilation * (kernel - 1) + 1 for kernel, dilation in zip(kernels, dilations, strict=True)]
+        ends = list(map(within, x.shape[-rank:], spans, strides, ahead, [True] * rank))
+        padded = framed(x, ahead, [behind for _, behind in ends], -math.inf)
+        values, places = operator(padded, kernels, strides, [0] * rank, dilations)
+        values, places = (first(one, [count for count, _ in ends]) for one in (values, places))
         return values, _moved(places, padded.shape[-rank:], x.shape[-rank:], ahead)
 
     return made
@@ -200,7 +242,7 @@ CEILED: dict[Any, tuple[Callable[..., bool], Callable[..., Any]]] = {
 }
 """By operator, what torch-mlir lowers to something else in StableHLO: whether it is taken apart, and how."""
 AVERAGED: dict[Any, tuple[Callable[..., bool], Callable[..., Any]]] = {
-    aten.avg_pool3d.default: (_is_of_floats, _average)
+    aten.avg_pool3d.default: (_is_of_floats, _averaged)
 }
 """What TOSA has no form of."""
 UNEVEN: dict[Any, tuple[Callable[..., bool], Callable[..., Any]]] = dict.fromkeys(

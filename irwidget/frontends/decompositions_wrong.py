@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from irwidget.frontends import (
+    decompositions_averages,
     decompositions_convolutions,
     decompositions_dynamic,
     decompositions_empty,
@@ -460,14 +461,15 @@ _SIGNED = {
             decompositions_floats.IN_TOSA,
         ),
         *(decompositions_convolutions.IN_TOSA, decompositions_slices.IN_BOTH, decompositions_pads.IN_BOTH),
-        *(decompositions_pools.AVERAGED, decompositions_dynamic.EVERYWHERE),
+        *(decompositions_pools.AVERAGED, decompositions_averages.IN_TOSA, decompositions_dynamic.EVERYWHERE),
         {one: (decompositions_integers.TAKES[one], decompositions_integers.TABLE[one]) for one in _MEANS},
     ),
     "StableHLO": _both(
         *(decompositions_signed.BEYOND, decompositions_pools.CEILED, {one: _MOVED[one] for one in _SEARCHES}),
         *(decompositions_truths.IN_STABLEHLO, decompositions_signed.IN_STABLEHLO, decompositions_folded.IN_ALL),
         *(decompositions_floats.IN_STABLEHLO, decompositions_unsigned.IN_STABLEHLO, decompositions_slices.IN_BOTH),
-        *(decompositions_convolutions.IN_STABLEHLO, decompositions_empty.IN_ALL, decompositions_dynamic.IN_STABLEHLO),
+        *(decompositions_averages.IN_STABLEHLO, decompositions_convolutions.IN_STABLEHLO),
+        *(decompositions_empty.IN_ALL, decompositions_dynamic.IN_STABLEHLO),
         {
             aten.linalg_vector_norm.default: (_is_complex, _norm),
             aten.abs.default: (_any_of(is_byte, _is_complex), either(_abs, _size)),

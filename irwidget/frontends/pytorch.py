@@ -135,6 +135,8 @@ class Model(Begun):
         language = _language(target)
         if language in ("TOSA", "StableHLO"):
             refusing.check_control_flow(self._program, self.given.called, language)
+        if language == "TOSA":
+            refusing.check_windows(self._program, self.given.called)
         other = self._other("" if language == "linalg" else language)
         found_out = self._form is not PLAIN or (language and refusing.is_doubtful(self._program, language))
         if not target.steps or not (other or found_out):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,6 @@ from irwidget.toolchain.locations import is_user_file
 from irwidget.trace import Failure, Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from torch.export import ExportedProgram
     from torch.fx import Node
 
@@ -152,6 +151,46 @@ def check_control_flow(program: ExportedProgram, name: str, language: str) -> No
             why = f"has no form in {language} that torch-mlir makes"
             other = "lower it to linalg_on_tensors_mlir, where it becomes scf"
             raise refusal(name, node, why, f"{other}, or {advice}" if advice else other, operator)
+
+
+def check_windows(program: ExportedProgram, name: str) -> None:
+    """Raise ExportError for windows to TOSA along a dynamic dimension of which the last may reach behind the padding.
+
+    TOSA wants them to end there ("TOSA 1.0", max_pool2d, conv2d). For that torch-mlir pads or slices by a remainder,
+    which it computes of the number that stands for a dynamic size.
+    """
+    from irwidget.private_torch import statically_known_true
+
+    for node in nodes_of(program):
+        for length, kernel, stride, padding, dilation in _windows(node):
+            more = 2 * padding - dilation * (kernel - 1) - 1
+            even = isinstance(length, int) or statically_known_true((length + more) % stride == 0)
+            if not isinstance(length, int) and not (even and (_DYNAMIC + more) % stride == 0):
+                why = f"has windows {stride} apart in a dynamic dimension, which TOSA wants to divide it"
+                advice = "export it without dynamic shapes, or lower it to stablehlo_mlir or linalg_on_tensors_mlir"
+                raise refusal(name, node, why, advice)
+
+
+_DYNAMIC = -(2**63)
+"""MLIR's size of a dimension that is dynamic."""
+
+
+def _windows(node: Node) -> list[tuple[Any, int, int, int, int]]:
+    """For each dimension of a convolution or pool: its length, the window's, their distance, padding and dilation."""
+    operator = called(node)
+    given: tuple[Any, ...] = (*node.args, *(None,) * 9)
+    kernel: Any
+    if operator == "aten.convolution" and not given[6]:
+        kernel, (stride, padding, dilation) = list(given[1].meta["val"].shape[2:]), given[3:6]
+    elif operator.startswith(("aten.max_pool", "aten.avg_pool")):
+        kernel, stride, padding = given[1], given[2] or given[1], given[3] or 0
+        dilation = (given[4] or 1) if "max" in operator else 1
+    else:
+        return []
+    rank, shape = len(kernel), given[0].meta["val"].shape
+    sizes: list[list[int]] = [list(one) if isinstance(one, Sequence) else [one] for one in (stride, padding, dilation)]
+    each = [one * (rank // len(one)) for one in sizes]
+    return list(zip(shape[-rank:], kernel, *each, strict=True))
 
 
 def is_dynamic(program: ExportedProgram) -> bool:

@@ -289,6 +289,21 @@ def test_tensors_of_no_elements_are_new_ones(target: str) -> None:
         irwidget.lower(lambda x: torch.linalg.inv(x), torch.randn(0, 2, 2), to=target)
 
 
+@pytest.mark.parametrize("to", [TOSA, STABLEHLO])
+def test_averages_of_windows_are_by_what_they_are_said_to_be(to: str) -> None:
+    def pooled(x: torch.Tensor, whole: torch.Tensor) -> Any:
+        images, pool = x[None], nn.functional.avg_pool2d
+        made = [pool(images, 3, 2, ceil_mode=True), pool(x, 2, 3, 1, True), pool(x, 3, 2, 1, divisor_override=4)]
+        if to == TOSA:
+            return made
+        whole_ones = pool(whole, 2, 3, 1, ceil_mode=True), pool(whole, 3, 2, 1, ceil_mode=True, count_include_pad=False)
+        return *made, *whole_ones, nn.functional.avg_pool3d(images, (1, 2, 3), divisor_override=5)
+
+    given = torch.randn(2, 9, 8), torch.randint(-9, 9, (1, 2, 9, 8))
+    low = irwidget.lower(pooled, *given, to=to, check=True)
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check
+
+
 class Branch(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return torch.cond(x.sum() > 0, lambda x: x[:0].reshape(0, 2, 3).sum() + x, lambda x: -x, (x,))

@@ -196,6 +196,52 @@ def test_a_size_that_a_decomposition_rules_out_is_tried(monkeypatch: pytest.Monk
     assert low.check.state == "differs", low.check
 
 
+@pytest.mark.parametrize("to", ["linalg_on_tensors_mlir", "stablehlo_mlir"])
+def test_parts_have_sizes_that_are_computed(to: str) -> None:
+    def split(x: torch.Tensor) -> Any:
+        return *x.split([x.shape[0] - 2, 2]), *x.T.split(3, 1)
+
+    sizes = {0: torch.export.Dim("n", min=5, max=6)}
+    low = irwidget.lower(split, GIVEN[0], to=to, dynamic_shapes=(sizes,), check=True)
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check
+
+
+IMAGES = {at: torch.export.Dim(name, min=6, max=50) for at, name in ((2, "high"), (3, "wide"))}
+
+
+def test_windows_that_reach_behind_the_padding_are_averaged() -> None:
+    def pooled(x: torch.Tensor) -> Any:
+        return (
+            F.avg_pool2d(x, 2, 2, ceil_mode=True, count_include_pad=False),
+            F.avg_pool2d(x, 3, 2, 1, ceil_mode=True),
+            F.avg_pool2d(x, 3, 2, divisor_override=4),
+            F.max_pool2d(x, 3, 2, ceil_mode=True, return_indices=True),
+            F.avg_pool1d(x.flatten(0, 2), 3, 2, ceil_mode=True),
+        )
+
+    sizes = dict.fromkeys(IMAGES, torch.export.Dim.AUTO)  # PyTorch itself asks for some
+    low = irwidget.lower(pooled, torch.randn(1, 2, 8, 9), to="stablehlo_mlir", dynamic_shapes=(sizes,), check=True)
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check
+
+
+@pytest.mark.parametrize(
+    "windows", [lambda x: F.max_pool2d(x, 3, 2), lambda x: F.conv2d(x, torch.ones(4, 2, 3, 3), None, 2)]
+)
+def test_windows_apart_in_a_dynamic_dimension_are_no_tosa(windows: Callable[..., Any]) -> None:
+    given = torch.randn(3, 2, 9, 9)
+    with pytest.raises(ExportError, match="has windows 2 apart in a dynamic dimension"):
+        irwidget.lower(windows, given, to="tosa_mlir", dynamic_shapes=(IMAGES,))
+    low = irwidget.lower(windows, given, to="tosa_mlir", dynamic_shapes=({0: torch.export.Dim.AUTO},), check=True)
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check
+
+
+def test_windows_that_divide_a_dynamic_dimension_are_tosa() -> None:
+    sizes = {2: 2 * torch.export.Dim("half", min=4, max=50)}
+    image = torch.randn(1, 2, 10, 9)
+    low = irwidget.lower(lambda x: F.max_pool2d(x, 2), image, to="tosa_mlir", dynamic_shapes=(sizes,), check=True)
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check
+
+
 def sums(*given: torch.Tensor) -> torch.Tensor:
     return torch.view_as_real(given[0] * 1j + given[-1])
 

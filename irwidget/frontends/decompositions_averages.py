@@ -1,0 +1,83 @@
+"""Averages of windows that torch-mlir refuses or lowers to something else, as those within a padded tensor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from operator import sub
+from typing import Any, NamedTuple
+
+import torch
+
+from irwidget.frontends.decompositions_bytes import value_of
+from irwidget.frontends.decompositions_kinds import How
+from irwidget.frontends.decompositions_narrow import single
+from irwidget.frontends.decompositions_pools import average, each, first, framed, within
+
+aten: Any = torch.ops.aten
+
+
+class _Asked(NamedTuple):
+    """What an operator is given besides its tensor, by its names."""
+
+    kernel_size: Any
+    stride: Any = ()
+    padding: Any = 0
+    ceil_mode: bool = False
+    count_include_pad: bool = True
+    divisor_override: Any = None
+
+
+def _is_divided(_: Any, *how: Any, **named: Any) -> bool:
+    """Whether sums are divided by a number that the user gives."""
+    return _Asked(*how, **named).divisor_override is not None
+
+
+def _is_ceiled(x: Any, *how: Any, **named: Any) -> bool:
+    """The same, or windows may reach behind the padding."""
+    return _Asked(*how, **named).ceil_mode or _is_divided(x, *how, **named)
+
+
+def _is_of_one_image(x: Any, *how: Any, **named: Any) -> bool:
+    """Whether sums are divided by a number, or a single image is padded."""
+    padding = each(_Asked(*how, **named).padding, _OF_IMAGES)
+    return _is_divided(x, *how, **named) or (any(padding) and value_of(x).dim() == _OF_IMAGES + 1)
+
+
+_OF_IMAGES = 2
+
+
+def _averaged(takes: Callable[..., bool], pool: Any, rank: int) -> How:
+    def made(x: Any, *how: Any, **named: Any) -> Any:
+        if not takes(x, *how, **named):
+            return NotImplemented
+        asked = _Asked(*how, **named)
+        return _pooled(pool, rank, x, asked) if x.dtype.is_floating_point else average(rank)(x, *asked)
+
+    return takes, made
+
+
+def _pooled(pool: Any, rank: int, x: Any, asked: _Asked) -> Any:
+    """Of a tensor that is padded first, so that no window reaches behind it; what is no element is divided out."""
+    kernel, stride, ahead = (
+        each(one, rank) for one in (asked.kernel_size, asked.stride or asked.kernel_size, asked.padding)
+    )
+    ends = list(map(within, x.shape[-rank:], kernel, stride, ahead, [asked.ceil_mode] * rank))
+    counts, behind = zip(*ends, strict=True)
+    total = first(pool(framed(single(x), ahead, behind, 0), kernel, stride), counts)
+    if asked.divisor_override is not None:
+        return (total * (math.prod(kernel) / asked.divisor_override)).to(x.dtype)
+    if asked.count_include_pad and not asked.ceil_mode:
+        return total.to(x.dtype)
+    counted = torch.ones((1,) * (x.dim() - rank) + x.shape[-rank:], dtype=total.dtype, device=x.device)
+    if asked.count_include_pad:
+        counted = framed(counted, ahead, ahead, 1)
+        ahead, behind = [0] * rank, list(map(sub, behind, ahead))
+    return (total / first(pool(framed(counted, ahead, behind, 0), kernel, stride), counts)).to(x.dtype)
+
+
+_RANKS = {aten.avg_pool1d.default: 1, aten.avg_pool2d.default: 2, aten.avg_pool3d.default: 3}
+IN_STABLEHLO: dict[Any, How] = {pool: _averaged(_is_ceiled, pool, rank) for pool, rank in _RANKS.items()}
+"""By operator: whether it is taken apart, and how."""
+IN_TOSA: dict[Any, How] = {aten.avg_pool2d.default: _averaged(_is_of_one_image, aten.avg_pool2d.default, _OF_IMAGES)}
+"""The same."""
