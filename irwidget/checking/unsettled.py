@@ -33,9 +33,9 @@ def evaluations(module: torch.fx.GraphModule, fed: Callable[[], list[Any]]) -> l
 
 
 def were_taken_apart(module: torch.fx.GraphModule, written: torch.fx.GraphModule) -> bool:
-    """Whether an order is chosen in the program as it was written, and not in what became of it."""
-    before = {"sort" if name == "argsort" else name for name in _names(written)}
-    return bool((before - _names(module)) & _ORDERS)
+    """Whether an order is chosen, or memory not written, in the program as it was, and not in what became of it."""
+    before, now = {"sort" if name == "argsort" else name for name in _names(written)}, _names(module)
+    return bool((before - now) & _ORDERS) or bool(before & EMPTIES and not now & EMPTIES)
 
 
 def _names(module: torch.fx.GraphModule) -> set[str]:
