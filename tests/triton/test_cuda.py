@@ -9,6 +9,7 @@ import math
 import pickle
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import triton
@@ -94,6 +95,16 @@ def test_tensors_are_on_the_gpu(values: bool):
         assert torch.accelerator.current_accelerator() == torch.device("cuda")
         torch.accelerator.synchronize()
         assert x.tolist() == [1.0] * 4
+        host = [x.cpu(), x.to("cpu", torch.float16), torch.zeros(4, device="cpu"), torch.from_numpy(np.ones(4))]
+        host += [torch.zeros_like(host[0]), host[2][1:] + 1, torch.ones(2, device=host[3].device), host[0].half()]
+        host.append(torch.nn.Linear(2, 2).cuda().cpu().weight)
+        assert [(one.is_cuda, one.is_cpu, one.device.type, one.get_device()) for one in host] == 9 * [
+            (False, True, "cpu", -1)
+        ]
+        named_nowhere = torch.randn(4), torch.nn.Linear(2, 2).weight
+        for one in (x * 2, x + host[0].sum(), host[0].cuda(), host[3].to(x.device), *named_nowhere):
+            assert (one.is_cuda, one.is_cpu, one.device, one.get_device()) == (True, False, x.device, 0)
+        torch.testing.assert_close(x, host[0])  # what the CPU has is compared with what the cell made of no device
 
 
 def test_streams_and_events_of_no_device_are_the_gpus():

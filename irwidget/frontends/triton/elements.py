@@ -47,6 +47,10 @@ class Element:
         origins = [one.origin for one in tellers if isinstance(one, Element)]
         return telling(made, replace(self, origin=replace(together([self.origin, *origins]), exact=False)))
 
+    def close(self, other: Any) -> Kept:
+        """What it says if it is close to what is of no result."""
+        return Kept(self._beside(other), Says.AGREES)
+
     def _beside(self, other: Any) -> Found:
         """The launches that it has to do with, and the other number has not."""
         teller = other.teller if isinstance(other, Telling) else None
@@ -71,3 +75,6 @@ class _Apart:
     def given(self, name: str, made: Any, others: Sequence[Any]) -> Any:
         squared = name == "pow" and [*others] == [2]
         return self.how_far(Kept(self.found, Says.HOW_FAR), made) if name == "abs" or squared else made
+
+    def close(self, other: Any) -> Kept | None:
+        return Kept(self.found, Says.AGREES) if other == 0 else None
