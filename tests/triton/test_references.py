@@ -480,6 +480,21 @@ def test_a_kernel_that_was_given_results_of_another_is_not_blamed_alone():
         assert made[0] == (AGREES.replace("13", "20") if more else AGREES.partition(";")[0])
 
 
+def test_of_runs_of_a_kernel_each_has_to_do_with_those_alone_whose_results_it_was_given():
+    kernel = CHECKED.partition("@triton.jit")[2].partition("x = torch")[0]
+    kernels = "".join("@triton.jit" + kernel.replace("plus_one", name) for name in ("second", "third"))
+    chain = "a, {0} = map(torch.empty_like, (x, x)); {1}[(1,)](x, a); plus_one[(1,)](a, {0})\n"
+    runs = chain.format("s", "second") + chain.format("t", "third")
+    low = lowered(f"{kernels}{runs}print(torch.allclose(s, x + 2))\nprint(torch.allclose(t, x + 3))")
+    not_run = AGREES.partition(";")[0]
+    assert low["second"].check.reason == f"{not_run}; {MADE} agrees with its reference (line 25)"
+    assert low["third"].check.reason == f"{not_run}; {MADE} differs from its reference (line 26): allclose says no"
+    blamed = "line 26 says: allclose says no (it was given results of third, which may be what is wrong)"
+    assert (low["plus_one"].check.state, blamed in low["plus_one"].check.reason) == ("differs", True)
+    low = lowered(f"{kernels}{runs}print(torch.equal(s, t))")  # by the same kernel
+    assert all("compares nothing" in one.check.reason for one in low.values())
+
+
 def test_a_number_that_was_read_is_a_number_when_the_cell_is_over():
     checked("err = (y - x).abs().max().item(); n = (y != x).sum().item()")
     err, n = (shell().user_ns[name] for name in ("err", "n"))

@@ -10,10 +10,10 @@ from typing import Any
 from irwidget.frontends.triton.comparisons import Comparisons, apart
 from irwidget.frontends.triton.differences import answered, told
 from irwidget.frontends.triton.distances import Telling, telling
-from irwidget.frontends.triton.kept import Compared, Found, Kept, Says
+from irwidget.frontends.triton.kept import Found, Kept, Run, Says
 from irwidget.frontends.triton.provenance import Origin, together
 
-_OTHERS: Origin[Compared] = Origin({}, {}, True)
+_OTHERS: Origin[Run] = Origin({}, True)
 """What numbers have of launches that are of no result."""
 
 
@@ -21,7 +21,7 @@ _OTHERS: Origin[Compared] = Origin({}, {}, True)
 class Element:
     """The teller of a number that is an element of a result, or computed from some."""
 
-    origin: Origin[Compared]
+    origin: Origin[Run]
     comparisons: Comparisons
     how_far: Callable[[Kept, Any], Any]
     """Makes a number that tells how far results are off."""

@@ -19,7 +19,7 @@ from irwidget.frontends.triton.comparisons import Comparisons
 from irwidget.frontends.triton.differences import Differences, answered, kept_beside, number, told
 from irwidget.frontends.triton.distances import Telling, are_positive, telling
 from irwidget.frontends.triton.elements import Element
-from irwidget.frontends.triton.kept import Answer, Compared, Kept, Says
+from irwidget.frontends.triton.kept import Answer, Kept, Run, Says
 from irwidget.frontends.triton.ledger import LEDGER, name_of, unwatched
 from irwidget.frontends.triton.outside import Outside
 from irwidget.frontends.triton.provenance import Origin
@@ -164,7 +164,7 @@ class References:
         """A number that tells what it is compared with, also when another is added to it or subtracted."""
         return telling(value, _HowFar(kept, self._differences, self._compared, self._telling))
 
-    def _element(self, origin: Origin[Compared]) -> Element:
+    def _element(self, origin: Origin[Run]) -> Element:
         """The teller of numbers that have this of launches."""
         return Element(origin, self._comparisons, self._telling)
 
