@@ -107,6 +107,27 @@ def test_tensors_are_on_the_gpu(values: bool):
         torch.testing.assert_close(x, host[0])  # what the CPU has is compared with what the cell made of no device
 
 
+HISTOGRAMS = [
+    ([3, 0, 3, 7, 8, -1], {"bins": 8, "min": 0, "max": 7}),
+    ([3, 0, 3, 7, 8, 4], {}),
+    ([5, 5], {"bins": 4}),
+    ([0, 1, 5, 9, 10], {"bins": 3, "max": 10}),
+]
+
+
+@pytest.mark.parametrize("values", [False, True], ids=["shapes", "values"])
+def test_integers_are_counted_as_floats_are(values: bool):
+    """As PyTorch does on a GPU, and not on the CPU."""
+    for numbers, how in HISTOGRAMS:
+        expected = torch.tensor(numbers, dtype=torch.float64).histc(**how).tolist()
+        with pretend(SM90, values=values):
+            for kind in (torch.int8, torch.int32, torch.int64):
+                given = torch.tensor(numbers, dtype=kind, device="cuda")
+                counts = torch.histc(given, **how)
+                assert (counts.dtype, counts.is_cuda, counts.tolist()) == (kind, True, expected)
+                assert given.histc(**how).tolist() == expected
+
+
 def test_streams_and_events_of_no_device_are_the_gpus():
     with pretend(SM90):
         start, end = torch.Event(enable_timing=True), torch.Event("cuda", enable_timing=True)

@@ -19,7 +19,7 @@ from torch.overrides import TorchFunctionMode
 from irwidget import private_torch
 from irwidget import private_torch_library as library
 from irwidget.devices import on_cpu, on_cpu_kwargs
-from irwidget.frontends.triton import autocast, failures, registered
+from irwidget.frontends.triton import autocast, failures, histograms, registered
 from irwidget.frontends.triton.asserted import by_an_assert
 from irwidget.frontends.triton.gpu import CUDA
 from irwidget.frontends.triton.homes import Homes, asked
@@ -157,8 +157,9 @@ class _Pretend(TorchFunctionMode):
         self.inside.depth += 1  # inside torch's Python functions tensors are where they really are
         try:
             args, kwargs = autocast.cast(func, args, kwargs or {})
+            run = histograms.on_a_gpu(func, args)
             with _OnTheGPU(self) if self.values else contextlib.nullcontext():
-                made = func(*[on_cpu(arg) for arg in args], **on_cpu_kwargs(kwargs))
+                made = run(*[on_cpu(arg) for arg in args], **on_cpu_kwargs(kwargs))
             return self.homes.settle(func, args, kwargs, made)
         except Exception as error:
             frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
