@@ -165,9 +165,11 @@ def _known(registers: Registers, name: str) -> Any:
 
 def _value(registers: Registers, calls: int, text: str, how: Sequence[str]) -> Any:
     """The bits of an operand: a register, or a constant. Raises NotImplementedError."""
-    if re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|\d+)U?", text):
-        number = int(text.rstrip("U"), 0)
-        if how and ttir_ptx.is_float(how[-1]) and not text.lower().startswith(("0x", "-0x")):
+    if match := re.fullmatch(r"(-?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0([0-7]+)|(\d+))U?", text):
+        sign, *digits = match.groups()
+        base, known = next((base, one) for base, one in zip((16, 2, 8, 10), digits, strict=True) if one)
+        number = int(sign + known, base)
+        if how and ttir_ptx.is_float(how[-1]) and base not in (16, 2):
             raise NotImplementedError(f"inline assembly is not executed: the float {text}")
         return np.full(calls, number % (1 << 64), np.uint64)
     if match := re.fullmatch(r"0[fF]([0-9a-fA-F]{8})|0[dD]([0-9a-fA-F]{16})", text):

@@ -106,6 +106,7 @@ def _without_sign(number):
         ("lop3.b32 $0, $1, $2, 0xF0, 0xEA;", lambda i, j: (i & j) | 0xF0),
         ("prmt.b32 $0, $1, $2, 0xC410;", lambda i, j: (i & 0xFFFF) | (j & 0xFF) << 16 | (-(j >> 7 & 1) & 0xFF) << 24),
         ("{ not.b32 $0, $1; xor.b32 $0, $0, $2; }", lambda i, j: ~i ^ j),
+        ("{ and.b32 $0, $1, 0b1011; xor.b32 $0, $0, 0B100U; add.s32 $0, $0, 017; }", lambda i, j: ((i & 11) ^ 4) + 15),
         ("bfe.u32 $0, $1, 4, 8;", lambda i, j: (i >> 4) & 0xFF),
         ("bfi.b32 $0, $1, $2, 8, 16;", lambda i, j: (j & 0xFF0000FF) | (i & 0xFFFF) << 8),
         ("{ .reg .u16 t; cvt.u16.u32 t, $1; cvt.s32.s16 $0, t; }", lambda i, j: (i + 2**15) % 2**16 - 2**15),

@@ -9,6 +9,7 @@ import math
 import pickle
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import triton
@@ -94,6 +95,37 @@ def test_tensors_are_on_the_gpu(values: bool):
         assert torch.accelerator.current_accelerator() == torch.device("cuda")
         torch.accelerator.synchronize()
         assert x.tolist() == [1.0] * 4
+        host = [x.cpu(), x.to("cpu", torch.float16), torch.zeros(4, device="cpu"), torch.from_numpy(np.ones(4))]
+        host += [torch.zeros_like(host[0]), host[2][1:] + 1, torch.ones(2, device=host[3].device), host[0].half()]
+        host.append(torch.nn.Linear(2, 2).cuda().cpu().weight)
+        assert [(one.is_cuda, one.is_cpu, one.device.type, one.get_device()) for one in host] == 9 * [
+            (False, True, "cpu", -1)
+        ]
+        named_nowhere = torch.randn(4), torch.nn.Linear(2, 2).weight
+        for one in (x * 2, x + host[0].sum(), host[0].cuda(), host[3].to(x.device), *named_nowhere):
+            assert (one.is_cuda, one.is_cpu, one.device, one.get_device()) == (True, False, x.device, 0)
+        torch.testing.assert_close(x, host[0])  # what the CPU has is compared with what the cell made of no device
+
+
+HISTOGRAMS = [
+    ([3, 0, 3, 7, 8, -1], {"bins": 8, "min": 0, "max": 7}),
+    ([3, 0, 3, 7, 8, 4], {}),
+    ([5, 5], {"bins": 4}),
+    ([0, 1, 5, 9, 10], {"bins": 3, "max": 10}),
+]
+
+
+@pytest.mark.parametrize("values", [False, True], ids=["shapes", "values"])
+def test_integers_are_counted_as_floats_are(values: bool):
+    """As PyTorch does on a GPU, and not on the CPU."""
+    for numbers, how in HISTOGRAMS:
+        expected = torch.tensor(numbers, dtype=torch.float64).histc(**how).tolist()
+        with pretend(SM90, values=values):
+            for kind in (torch.int8, torch.int32, torch.int64):
+                given = torch.tensor(numbers, dtype=kind, device="cuda")
+                counts = torch.histc(given, **how)
+                assert (counts.dtype, counts.is_cuda, counts.tolist()) == (kind, True, expected)
+                assert given.histc(**how).tolist() == expected
 
 
 def test_streams_and_events_of_no_device_are_the_gpus():

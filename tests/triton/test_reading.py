@@ -91,6 +91,14 @@ def unmasked(x, out):
 
 
 @triton.jit
+def copies(pairs, by, out, N: tl.constexpr):
+    o = tl.arange(0, N)
+    for i in tl.static_range(len(pairs)):
+        tl.store(pairs[i][1] + o, tl.load(pairs[i][0] + o) * by[i])
+    tl.store(out + o, tl.load(pairs[0][1] + o))
+
+
+@triton.jit
 def bfloat16s(x, y, out, N: tl.constexpr):
     o = tl.arange(0, N)
     a, b = tl.load(x + o), tl.load(y + o)
@@ -112,6 +120,19 @@ def test_what_a_kernel_writes_through_is_read_off_its_ir():
     assert written(ttir(lambda: reverse[(1,)](i32, 64))) == {"x"}
     assert reaches_anything(ttir(lambda: through_address[(1,)](torch.empty(1, dtype=torch.int64))))
     assert written("module {}") is None
+    assert written(ttir(lambda: copies[(1,)](((i32, f32),), (2,), i32, 64))) == {"pairs", "out"}
+
+
+def test_what_is_written_through_tuples_is_read():
+    def cell():
+        x, out = torch.arange(8, device="cuda"), torch.zeros(8, dtype=torch.int64, device="cuda")
+        y, z = torch.zeros(8, device="cuda"), torch.zeros(8, dtype=torch.int16, device="cuda")
+        copies[(1,)](((x, y), (x, z)), (2, 3), out, 8)
+        assert [one.tolist()[5:] for one in (y, z, out)] == [[10.0, 12.0, 14.0], [15, 18, 21], [10, 12, 14]]
+
+    with recording(CAN_READ) as launches:
+        cell()
+    assert launches.reading.launches == 1
 
 
 def test_lengths_and_offsets_are_read():

@@ -18,7 +18,7 @@ from tests.triton.kernels import add
 
 CHECKED = """
 import numpy as np
-import torch, triton, triton.language as tl
+import pytest, torch, triton, triton.language as tl
 @triton.jit
 def plus_one(x_ptr, y_ptr):
     i = tl.arange(0, 64)
@@ -200,6 +200,13 @@ assert y[3].item() == R[3].item() and y.tolist()[3] == R[3].item()
 assert all([abs(a - b) < 1e-3 for a, b in zip(y.tolist(), R.tolist())])
 assert max(abs(a - b) for a, b in zip(y.tolist(), R.tolist())) <= tol
 assert (y.tolist()[5] - R.tolist()[5]) ** 2 < 1e-3
+assert math.isclose(y[3].item(), R[3].item(), rel_tol=1e-5)
+assert all(math.isclose(b, a, rel_tol=1e-5) for a, b in zip(y.tolist(), R.tolist()))
+assert math.isclose((y - R).abs().max().item(), 0, abs_tol=1e-3)
+assert math.isclose(y[3].item() - R[3].item(), 0, abs_tol=1e-3)
+assert y[3].item() == pytest.approx(R[3].item())
+assert pytest.approx(R[3].item() * (1 + 1e-7)) == y[3].item()
+assert y.tolist() == pytest.approx([one * (1 + 1e-7) for one in R.tolist()])
 assert y.view(8, 8).tolist()[2] == R.view(8, 8).tolist()[2]
 off = torch.logical_or((y - R).abs() > 1e-3 * R.abs(), torch.logical_xor(y.isnan(), R.isnan())); assert off.sum() == 0
 """.strip().splitlines()
@@ -220,7 +227,7 @@ a, b = y.double(), R.double(); assert a @ b / (a.norm() * torch.sqrt((b * b).sum
 def noted(forms: list[str]) -> list[list[tuple[Any, ...]]]:
     """What is noted of comparisons, each of which fails for itself."""
     lines = [line for form in forms for line in (f"try: {form}", "except AssertionError: pass")]
-    source = "\n".join([CHECKED.strip(), "tol = 1e-3", *lines])
+    source = "\n".join([CHECKED.strip(), "import math; tol = 1e-3", *lines])
     [launch] = frontend.run_cell(shell(), source, values=True)
     first = source.count("\n") + 2 - len(lines)
     places = range(first, first + len(lines), 2)
@@ -265,6 +272,18 @@ def twice(a, b, strict):
         return
     raise AssertionError
 
+def in_two_ways(a, b, warn):
+    err, far = (a - b).abs().max().item(), ((a - b).norm() / b.norm()).item()
+    if far > 3:
+        return
+    if err <= 1e-6:
+        return
+    assert not torch.isnan(a).any()
+    if warn:
+        print("warned")
+    else:
+        assert far < tol
+
 def keeping(a, b, best=[9.0]):
     err = (a - b).abs().max().item()
     if err < best[0]:
@@ -273,7 +292,8 @@ def keeping(a, b, best=[9.0]):
     return False
 
 for R in (x + 1, x):
-    for compared in ("keeping(y,R)", "assert returning(y, R)", "raising(y, R)", "verbosely(y, R)", "twice(y, R, True)"):
+    for compared in ("keeping(y,R)", "assert returning(y, R)", "raising(y, R)", "verbosely(y, R)", "twice(y, R, True)",
+                     "in_two_ways(y, R, False)", "in_two_ways(y, x + 1 + 5e-5, False)", "in_two_ways(y, R, True)"):
         try: exec(compared)
         except AssertionError: pass
     strict = False; assert torch.equal(y, R) or not strict
@@ -288,7 +308,8 @@ def test_a_function_says_by_what_it_does_after_a_comparison_what_that_is_for():
     [launch] = frontend.run_cell(shell(), CHECKED + FUNCTIONS, values=True)
     begin = CHECKED.count("\n")
     known = [(one.place.line - begin, one.equal) for one in launch.compared if one.place and one.equal is not None]
-    assert known == [(3, True), (10, True), (16, True), (38, True), (3, False), (10, False), (17, False)]
+    near = [(3, True), (10, True), (16, True), (21, True), (31, True), (37, True), (31, True), (51, True)]
+    assert known == [*near, (3, False), (10, False), (17, False), (37, False), (37, True)]
 
 
 CASE = """
@@ -390,6 +411,10 @@ AGAIN = "plus_one[(1,)](x, y)"
         ('if torch.allclose(y, x): print("unchanged")', ONLY_SHOWN),
         ('if torch.allclose(y, x + 1): print("right")', AGREES),
         ("same = torch.allclose(y, x); assert not same", NOTHING),
+        ("assert not all(a == b for a, b in zip(y.tolist(), x.tolist()))", NOTHING),
+        ("assert any([abs(a - b) < 1e-3 for a, b in zip(y.tolist(), (x + 1).tolist()[::-1])]) or True", NOTHING),
+        ("assert y[3].item() != pytest.approx(x[3].item())", NOTHING),
+        ("assert y.tolist() != pytest.approx(x.tolist())", NOTHING),
         ("same = torch.allclose(y, x)\nif same: raise ValueError(same)", NOTHING),
         ("same = torch.equal(y, x); other = same; assert not other", NOTHING),
         ("def same(a, b): return torch.equal(a, b)\nassert not same(y, x)", NOTHING),
@@ -453,6 +478,21 @@ def test_a_kernel_that_was_given_results_of_another_is_not_blamed_alone():
         made = low["plus_one"].check.reason.partition(f"; {MADE} ")
         assert made[2] == f"differs from its reference (line {20 + bool(more)}): 1 < 0.5 is False"
         assert made[0] == (AGREES.replace("13", "20") if more else AGREES.partition(";")[0])
+
+
+def test_of_runs_of_a_kernel_each_has_to_do_with_those_alone_whose_results_it_was_given():
+    kernel = CHECKED.partition("@triton.jit")[2].partition("x = torch")[0]
+    kernels = "".join("@triton.jit" + kernel.replace("plus_one", name) for name in ("second", "third"))
+    chain = "a, {0} = map(torch.empty_like, (x, x)); {1}[(1,)](x, a); plus_one[(1,)](a, {0})\n"
+    runs = chain.format("s", "second") + chain.format("t", "third")
+    low = lowered(f"{kernels}{runs}print(torch.allclose(s, x + 2))\nprint(torch.allclose(t, x + 3))")
+    not_run = AGREES.partition(";")[0]
+    assert low["second"].check.reason == f"{not_run}; {MADE} agrees with its reference (line 25)"
+    assert low["third"].check.reason == f"{not_run}; {MADE} differs from its reference (line 26): allclose says no"
+    blamed = "line 26 says: allclose says no (it was given results of third, which may be what is wrong)"
+    assert (low["plus_one"].check.state, blamed in low["plus_one"].check.reason) == ("differs", True)
+    low = lowered(f"{kernels}{runs}print(torch.equal(s, t))")  # by the same kernel
+    assert all("compares nothing" in one.check.reason for one in low.values())
 
 
 def test_a_number_that_was_read_is_a_number_when_the_cell_is_over():

@@ -49,20 +49,36 @@ def use(frame: FrameType) -> Use | None:
 
     None where the cell goes on in one way or another by it, as `while` does.
     """
-    first, last, start, end = _span_of(frame)
-    if first is None or last is None or start is None or end is None:
-        return Use()
     source = _read(frame)
-    parents = source.parents
-    ending = [node for node in parents if (node.end_lineno, node.end_col_offset) == (last, end)]
-    begun = [node for node in ending if (node.lineno, node.col_offset) <= (first, start)]
-    # A method's call begins at its name where that is in a line of its own.
-    if not (node := max(begun, key=lambda one: (one.lineno, one.col_offset, -_depth(one, parents)), default=None)):
+    if not (node := _node(frame, source)):
         return Use()
     name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
     if name in ("max", "min", "sorted") or (".assert" in name and _demanded(node) is None):  # as assertAlmostEqual
         return None
     return _use(node, source, frame)
+
+
+def _node(frame: FrameType, source: _Source) -> ast.expr | None:
+    """The expression that the running instruction of a frame computes."""
+    first, last, start, end = _span_of(frame)
+    if first is None or last is None or start is None or end is None:
+        return None
+    parents = source.parents
+    ending = [node for node in parents if (node.end_lineno, node.end_col_offset) == (last, end)]
+    begun = [node for node in ending if (node.lineno, node.col_offset) <= (first, start)]
+    # A method's call begins at its name where that is in a line of its own.
+    return max(begun, key=lambda one: (one.lineno, one.col_offset, -_depth(one, parents)), default=None)
+
+
+def _of_caller(frame: FrameType) -> Use | None:
+    """What the truth is for that a function returns to the frame that called it."""
+    caller = frame.f_back
+    if caller is None:
+        return Use()
+    node, found = _node(caller, _read(caller)), use(caller)
+    # Python makes `!=` of a method for `==`.
+    unequal = isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.NotEq)
+    return found.negated() if found and unequal and frame.f_code.co_name == "__eq__" else found
 
 
 _SIGNS: dict[type[ast.cmpop], str] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
@@ -216,9 +232,18 @@ def _use(node: ast.expr, source: _Source, frame: FrameType) -> Use | None:
             each = isinstance(outer.op, ast.And)
             if use and use.wanted is not each and use.wanted is not None and inner is not outer.values[-1]:
                 use = Use(use.wanted, use.ends, partly=True)
+        elif isinstance(outer, ast.GeneratorExp | ast.ListComp) and (each := _each(source.parents[outer])) is not None:
+            if use and use.wanted is not each and use.wanted is not None:
+                use = Use(use.wanted, use.ends, partly=True) if use.wanted else None  # of `not all`, nobody knows which
         elif not (isinstance(outer, ast.Attribute | ast.NamedExpr) or _passes_on(outer, inner)):
             return Use()
     return use
+
+
+def _each(node: ast.AST) -> bool | None:
+    """Whether a call asks that each of some truths is one, as `all` does, or that one of them is, as `any` does."""
+    name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+    return {"all": True, "any": False}.get(name)
 
 
 def _passes_on(outer: ast.expr, inner: ast.expr) -> bool:
@@ -235,23 +260,27 @@ def _of_statement(statement: ast.AST, expression: ast.expr, source: _Source, fra
     match statement:
         case ast.Assert(test=test) if test is expression:
             return Use(True, ends=True)
-        case ast.If(body=body, orelse=other):
+        case ast.If(body=body, orelse=other) as statement:
             if not other and isinstance(body[-1], ast.Return | ast.Continue):
                 other = _straight(source.rest[statement])
             if (ends := _ends(body)) or _ends(other):
                 return Use(not ends, ends=True)
-            if (truth := _returned(body)) is not None and _returned(other) is (not truth) and frame.f_back:
-                outer = use(frame.f_back)
+            if (truth := _returned(body)) is not None and _returned(other) is (not truth):
+                outer = _of_caller(frame)
                 return outer if truth or outer is None else outer.negated()
+            if not statement.orelse and _leaves(body) and _asks(source.rest[statement]):
+                return Use(True, ends=True, partly=True)
             if not all(isinstance(one, ast.Expr) for one in (*body, *other)):
                 return None
             return Use() if other else Use(False)
         case ast.While() | ast.comprehension():
             return None
-        case ast.Assign(targets=[ast.Name() as name]) if name is not expression:
+        case ast.Assign(targets=[ast.Name() as name]) | ast.AnnAssign(target=ast.Name() as name) if (
+            name is not expression
+        ):
             return _of_name(name, source, frame)
-        case ast.Return() | ast.Lambda() if frame.f_back:
-            return use(frame.f_back)
+        case ast.Return() | ast.Lambda():
+            return _of_caller(frame)
         case _:
             return Use()
 
@@ -280,6 +309,17 @@ def _returned(body: list[ast.stmt]) -> bool | None:
             return truth
         case _:
             return None
+
+
+def _leaves(body: list[ast.stmt]) -> bool:
+    """Whether statements leave their function, with no value, and do nothing else than say something."""
+    returns = isinstance(body[-1], ast.Return) and body[-1].value is None
+    return returns and all(isinstance(one, ast.Expr) for one in body[:-1])
+
+
+def _asks(statements: list[ast.stmt]) -> bool:
+    """Whether statements may end the cell by what they find."""
+    return any(isinstance(node, ast.Assert | ast.Raise) for one in statements for node in ast.walk(one))
 
 
 def _ends(body: list[ast.stmt]) -> bool:

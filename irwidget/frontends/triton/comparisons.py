@@ -12,7 +12,7 @@ import torch
 from irwidget import private_numpy
 from irwidget.frontends.triton.arrays import Lent
 from irwidget.frontends.triton.asserted import Use
-from irwidget.frontends.triton.kept import Answer, Compared, Found, Kept
+from irwidget.frontends.triton.kept import Answer, Compared, Found, Kept, Run
 from irwidget.frontends.triton.launch import LaunchComparison
 from irwidget.frontends.triton.ledger import plain
 from irwidget.frontends.triton.provenance import Origin, Provenance, together
@@ -26,24 +26,20 @@ class Comparisons:
     """What a cell compares, noted beside the launches whose results, or what it makes of them, it looks at."""
 
     def __init__(self) -> None:
-        self.provenance: Provenance[Compared] = Provenance()
+        self.provenance: Provenance[Run] = Provenance()
         self.lent = Lent()
         self.running = False
         """Whether the cell runs."""
         self._doubt = ""
-        self._launches: dict[int, tuple[str, dict[int, Compared]]] = {}
-        """Names of launches, by the `id` of their list, and the lists of those that they were given results of."""
 
     def wrote(
         self, name: str, compared: Compared, storages: Sequence[torch.UntypedStorage], given: Sequence[Any]
     ) -> None:
         """A launch that was given this has written these; comparisons with them go to its list, to no earlier one's."""
         with as_it_is():
-            before = [one for value in given for one in tensors(value)]
-            self._launches.setdefault(id(compared), (name, {}))[1].update(
-                together(map(self.provenance.origin, before)).through
-            )
-            self.provenance.wrote(compared, storages, before)
+            before = together(self.provenance.origin(one) for value in given for one in tensors(value)).of.values()
+            through = frozenset([id(compared)]).union(*(run.through for run in before))
+            self.provenance.wrote(Run(name, compared, tuple(before), through), storages)
             for storage in storages:
                 self.lent.written(storage)
 
@@ -66,7 +62,7 @@ class Comparisons:
 
     def looked_at(self, kept: Kept, far: Any) -> None:
         """Note how far results are apart from what the cell computes, which is compared with nothing so far."""
-        for compared, _ in kept.found:
+        for compared in {id(run.compared): run.compared for run, _ in kept.found}.values():
             compared.append(LaunchComparison(calling_line(), None, f"{far:.6g}", self._doubt, False))
 
     def note(self, answer: Answer, use: Use | None = None, place: Location | None = None) -> None:
@@ -79,31 +75,38 @@ class Comparisons:
             return
         known = answer.equal, answer.said, self._doubt, False, use.ends, answer.bits
         seen = LaunchComparison(place or calling_line(), *known, open=opposite and not answer.equal)
-        for compared, exact in answer.found:
-            exact = exact and (answer.equal or len(answer.found) == 1)  # of several, nobody knows which is wrong
-            compared.append(replace(seen, said=answer.said and answer.said + self._before(compared), exact=exact))
-        direct = {id(compared) for compared, _ in answer.found}
-        before = {at: one for compared, _ in answer.found for at, one in self._launches[id(compared)][1].items()}
-        for at in before.keys() - direct:
-            before[at].append(seen)
-
-    def _before(self, compared: Compared) -> str:
-        """Who else may be wrong: the launches before one whose own results were not found right."""
-        _, before = self._launches[id(compared)]
-        others = [
-            self._launches[at][0]
-            for at, one in before.items()
-            if one is not compared and not any(each.equal and each.exact for each in one)
-        ]
-        names = ", ".join(dict.fromkeys(others))
-        return f" (it was given results of {names}, which may be what is wrong)" if names else ""
+        direct: dict[int, Found] = {}
+        for run, as_written in answer.found:
+            direct.setdefault(id(run.compared), []).append((run, as_written))
+        for found in direct.values():
+            exact = all(as_written for _, as_written in found)
+            exact &= answer.equal or len(direct) == 1  # of several, nobody knows which is wrong
+            said = answer.said and answer.said + _before([run for run, _ in found])
+            found[0][0].compared.append(replace(seen, said=said, exact=exact))
+        earlier = {id(one.compared): one.compared for run, _ in answer.found for one in run.earlier.values()}
+        for at in earlier.keys() - direct.keys():
+            earlier[at].append(seen)
 
 
-def apart(origins: Sequence[Origin[Compared]]) -> Found:
-    """The launches that one of two sides has to do with, and not the other, and whether as they are."""
+def _before(runs: Sequence[Run]) -> str:
+    """Who else may be wrong: the launches before runs of one whose own results were not found right."""
+    own = runs[0].compared
+    others = [
+        one.name
+        for run in runs
+        for one in run.earlier.values()
+        if one.compared is not own and not any(each.equal and each.exact for each in one.compared)
+    ]
+    names = ", ".join(dict.fromkeys(others))
+    return f" (it was given results of {names}, which may be what is wrong)" if names else ""
+
+
+def apart(origins: Sequence[Origin[Run]]) -> Found:
+    """The runs that one of two sides has to do with, and the other with none of their launches; whether as they are."""
+    through = [frozenset[int]().union(*(run.through for run in one.of.values())) for one in origins]
     return [
-        (compared, one.exact)
-        for one, other in zip(origins, reversed(origins), strict=True)
-        for at, compared in one.of.items()
-        if one is not other and at not in other.through
+        (run, one.exact)
+        for one, other, others in zip(origins, reversed(origins), reversed(through), strict=True)
+        for run in one.of.values()
+        if one is not other and id(run.compared) not in others
     ]

@@ -17,7 +17,7 @@ import torch
 
 from irwidget import private_torch
 from irwidget.frontends.triton import cuda, generators, gpu
-from irwidget.frontends.triton.measuring import not_measured
+from irwidget.frontends.triton.measuring import not_measured, unmeasured
 from irwidget.frontends.triton.reading import Reading
 from irwidget.frontends.triton.scopes import replaced
 from irwidget.frontends.triton.tensors import fake_mode, on_a_gpu
@@ -49,6 +49,7 @@ def machine(
             stack.enter_context(replaced(module, name, partial(gpu.VendorLibrary, name, tell)))
         for name in ("do_bench", "do_bench_cudagraph"):
             stack.enter_context(replaced(triton_private.testing(), name, not_measured))
+        stack.enter_context(replaced(triton_private.testing(), "nvsmi", unmeasured))
         stack.enter_context(replaced(torch.version, "hip", "6.4" if arch.backend == "hip" else None))
         stack.enter_context(replaced(torch.version, "cuda", None if arch.backend == "hip" else "13.0"))
         yield

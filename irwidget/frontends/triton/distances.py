@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from numbers import Real
 from typing import Any, Protocol
 
+from irwidget.frontends.triton.kept import Kept
 from irwidget.frontends.triton.user_lines import is_asked
 
 
@@ -20,6 +21,9 @@ class Teller(Protocol):
 
     def given(self, name: str, made: Any, others: Sequence[Any]) -> Any:
         """What is made of it by another operator, alone or with these."""
+
+    def close(self, other: Any) -> Kept | None:
+        """What it says if it is close to a number; None where that says nothing."""
 
 
 ToldEqual = Callable[[Any, Any, str, bool], None]

@@ -10,10 +10,10 @@ from typing import Any
 from irwidget.frontends.triton.comparisons import Comparisons, apart
 from irwidget.frontends.triton.differences import answered, told
 from irwidget.frontends.triton.distances import Telling, telling
-from irwidget.frontends.triton.kept import Compared, Found, Kept, Says
+from irwidget.frontends.triton.kept import Found, Kept, Run, Says
 from irwidget.frontends.triton.provenance import Origin, together
 
-_OTHERS: Origin[Compared] = Origin({}, {}, True)
+_OTHERS: Origin[Run] = Origin({}, True)
 """What numbers have of launches that are of no result."""
 
 
@@ -21,7 +21,7 @@ _OTHERS: Origin[Compared] = Origin({}, {}, True)
 class Element:
     """The teller of a number that is an element of a result, or computed from some."""
 
-    origin: Origin[Compared]
+    origin: Origin[Run]
     comparisons: Comparisons
     how_far: Callable[[Kept, Any], Any]
     """Makes a number that tells how far results are off."""
@@ -47,6 +47,10 @@ class Element:
         origins = [one.origin for one in tellers if isinstance(one, Element)]
         return telling(made, replace(self, origin=replace(together([self.origin, *origins]), exact=False)))
 
+    def close(self, other: Any) -> Kept:
+        """What it says if it is close to what is of no result."""
+        return Kept(self._beside(other), Says.AGREES)
+
     def _beside(self, other: Any) -> Found:
         """The launches that it has to do with, and the other number has not."""
         teller = other.teller if isinstance(other, Telling) else None
@@ -71,3 +75,6 @@ class _Apart:
     def given(self, name: str, made: Any, others: Sequence[Any]) -> Any:
         squared = name == "pow" and [*others] == [2]
         return self.how_far(Kept(self.found, Says.HOW_FAR), made) if name == "abs" or squared else made
+
+    def close(self, other: Any) -> Kept | None:
+        return Kept(self.found, Says.AGREES) if other == 0 else None

@@ -6,13 +6,15 @@ All of them are on the CPU here, where `x.cuda()` is `x` itself: a kernel that w
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 
+from irwidget import private_torch
 from irwidget.frontends.triton.ledger import GPU, HOST, has_memory
 from irwidget.frontends.triton.memory import Memories, Memory
+from irwidget.frontends.triton.scopes import as_it_is
 from irwidget.private_torch import FakeTensor, pytree
 
 _MOVES = {torch.Tensor.cuda: GPU, torch.Tensor.cpu: HOST, torch.Tensor.to: "", torch.as_tensor: "", torch.asarray: ""}
@@ -37,6 +39,8 @@ class Homes:
     def __init__(self, memories: Memories, *, fake: bool) -> None:
         self._memories = memories
         self._fake = fake
+        self._of_arrays: dict[int, private_torch.StorageWeakRef] = {}
+        """Memory that is an array's."""
 
     def settle(self, func: Any, args: Any, kwargs: Mapping[str, Any], made: Any) -> Any:
         """What a call of `func` gives, once it is noted where that is: a copy where the call moves a tensor."""
@@ -47,11 +51,37 @@ class Homes:
             made = made.clone()
         home = target or self._of(args, kwargs)
         named = asked(args, kwargs) if func not in _MOVES else ""
+        says_cpu = (named or target) == HOST or (not (named or target) and self._say_cpu((args, dict(kwargs))))
         for one in pytree.tree_leaves(made):
             memory = self._memory(one)
             if memory is not None and (named or not memory.home):
                 memory.home = named or home
+                memory.says_cpu = says_cpu
         return made
+
+    def sharing(self, share: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        """A function that makes a tensor of an array's memory, which no machine has on its GPU."""
+
+        def shared(*args: Any, **kwargs: Any) -> torch.Tensor:
+            made = share(*args, **kwargs)
+            with as_it_is():
+                weak = private_torch.StorageWeakRef(made.untyped_storage())
+            self._of_arrays[weak.cdata] = weak
+            return made
+
+        return shared
+
+    def says_cpu(self, tensor: torch.Tensor) -> bool:
+        """Whether the cell says that a tensor is on the CPU: it named that, or made it of such tensors or an array."""
+        if not has_memory(tensor):
+            return False
+        memory = self._memories.find(tensor) if self._follows(tensor) else None
+        of_array = private_torch.storage_id(tensor) in self._of_arrays
+        return of_array or (memory is not None and memory.says_cpu)
+
+    def _say_cpu(self, values: Any) -> bool:
+        given = [one for one in pytree.tree_leaves(values) if isinstance(one, torch.Tensor)]
+        return bool(given) and all(map(self.says_cpu, given))
 
     def on_host(self, named: str, args: Any, kwargs: Mapping[str, Any]) -> bool:
         """Whether an operator runs on the CPU; `named` is the device that the call named which runs it."""
@@ -73,17 +103,19 @@ class Homes:
             return made.clone() if target == GPU else made
         before = self._home(given)
         if of_given is not None and of_given is not memory:
-            memory.home = target
-            return made
+            return self._at(target, made)
         if before == target:
             return made
         if before:
-            made = made.clone()
-            memory = self._memory(made)
-            if memory is not None:
-                memory.home = target
-            return made
+            return self._at(target, made.clone())
         memory.moved = True
+        return made
+
+    def _at(self, target: str, made: torch.Tensor) -> torch.Tensor:
+        """A tensor that is a copy of its own there."""
+        memory = self._memory(made)
+        if memory is not None:
+            memory.home, memory.says_cpu = target, target == HOST
         return made
 
     def _of(self, args: Any, kwargs: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
@@ -11,8 +12,34 @@ from irwidget import private_torch
 from irwidget.frontends.triton.launch import LaunchComparison
 
 Compared = list[LaunchComparison]
-Found = list[tuple[Compared, bool]]
-"""What a comparison is one of, and whether each has a side of it as it was written."""
+
+
+@dataclass(eq=False)
+class Run:
+    """A launch, executed once."""
+
+    name: str
+    compared: Compared
+    """What is compared with its results, and with those of other runs of the same launch."""
+    given: tuple[Run, ...]
+    """The runs whose results it was given."""
+    through: frozenset[int]
+    """By the `id` of what is compared with them, its launch and those that it has to do with by `given`."""
+
+    @functools.cached_property
+    def earlier(self) -> dict[int, Run]:
+        """The runs that it has to do with by `given`, by `id`."""
+        found: dict[int, Run] = {}
+        left = [*self.given]
+        while left:
+            if id(run := left.pop()) not in found:
+                found[id(run)] = run
+                left += run.given
+        return found
+
+
+Found = list[tuple[Run, bool]]
+"""The runs that a comparison has to do with, and whether each has a side of it as it was written."""
 
 
 class Says(Enum):
@@ -76,7 +103,7 @@ class Kept:
 
     def inexact(self) -> Kept:
         """The same of what shows nothing of the results as they are."""
-        return replace(self, found=[(compared, False) for compared, _ in self.found])
+        return replace(self, found=[(run, False) for run, _ in self.found])
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 
@@ -45,3 +45,8 @@ def not_measured(
     if quantiles and len(quantiles) > 1:
         return [Unmeasured() for _ in quantiles]
     return [Unmeasured()] if return_mode == "all" and not quantiles else Unmeasured()
+
+
+def unmeasured(attributes: Sequence[str]) -> list[Unmeasured]:
+    """Triton's nvsmi without a GPU: what the driver would say of a board (clock rates, power)."""
+    return [Unmeasured() for _ in attributes]

@@ -55,6 +55,8 @@ class Memory:
         """How many operations of the tape, not executed yet, write into it."""
         self.home = ""
         """Where a machine with a GPU would have it: `cuda`, `cpu`; empty where that is not known."""
+        self.says_cpu = False
+        """Whether the cell says that the CPU has it, and did not just name no device."""
         self.moved = False
         """Whether it stands for memory of the GPU and of the CPU at once, so that nothing may write it."""
         self.measured = False

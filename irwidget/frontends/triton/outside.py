@@ -14,7 +14,7 @@ from irwidget.frontends.triton import arrays
 from irwidget.frontends.triton.comparisons import Comparisons, apart
 from irwidget.frontends.triton.differences import Differences, answered
 from irwidget.frontends.triton.distances import Elements, Teller
-from irwidget.frontends.triton.kept import Compared, Kept, Says
+from irwidget.frontends.triton.kept import Kept, Run, Says
 from irwidget.frontends.triton.ledger import LEDGER, plain, unwatched
 from irwidget.frontends.triton.provenance import Origin, together
 from irwidget.frontends.triton.scopes import as_it_is, replaced
@@ -22,7 +22,7 @@ from irwidget.frontends.triton.scopes import as_it_is, replaced
 Read = Callable[[Kept | None, str, Any, Any], Any]
 """Is told of a number that the cell reads: what it says, by which method, the number, and how the cell gets it."""
 
-TellerOf = Callable[[Origin[Compared]], Teller]
+TellerOf = Callable[[Origin[Run]], Teller]
 """Gives the teller of numbers that have this of launches."""
 
 _ARRAYS = ("numpy", "__array__")
@@ -73,7 +73,7 @@ class Outside:
         """Note what the cell compares a tensor's elements with."""
         if not self._comparisons.running or not isinstance(other, list):
             return
-        found = apart([one.origin, getattr(other, "origin", None) or Origin({}, {}, True)])
+        found = apart([one.origin, getattr(other, "origin", None) or Origin({}, True)])
         bits = any(isinstance(value, float) for value in _flat(one))
         said = f"{by} of lists says {'yes' if holds else 'no'}"
         kept = Kept(found, Says.AGREES if by == "==" else Says.DIFFERS, by, bits)

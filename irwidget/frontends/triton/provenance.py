@@ -21,8 +21,6 @@ class Origin(Generic[_Launch]):
 
     of: dict[int, _Launch]
     """The launches whose results they are, or are computed from, by `id`."""
-    through: dict[int, _Launch]
-    """Those, and the launches that these were given results of."""
     exact: bool
     """Whether they are results as they are, and nothing else."""
 
@@ -30,13 +28,11 @@ class Origin(Generic[_Launch]):
 def together(origins: Iterable[Origin[_Launch]]) -> Origin[_Launch]:
     """What several tensors have of launches."""
     of: dict[int, _Launch] = {}
-    through: dict[int, _Launch] = {}
     exact = True
     for one in origins:
         of |= one.of
-        through |= one.through
         exact &= one.exact and bool(one.of)
-    return Origin(of, through, exact)
+    return Origin(of, exact)
 
 
 @dataclass
@@ -58,11 +54,10 @@ class Provenance(Generic[_Launch]):
         self._limit = 256
         self._launches = 0
 
-    def wrote(self, launch: _Launch, storages: Iterable[torch.UntypedStorage], given: Iterable[torch.Tensor]) -> None:
-        """A launch that was given these tensors has written these storages: they are its result, no other's."""
+    def wrote(self, launch: _Launch, storages: Iterable[torch.UntypedStorage]) -> None:
+        """A launch has written these storages: they are its result, no other's."""
         self._launches += 1
-        mine = {id(launch): launch}
-        origin = Origin(mine, {**together(map(self.origin, given)).through, **mine}, True)
+        origin = Origin({id(launch): launch}, True)
         for storage in storages:
             self._keep(storage, origin)
 
@@ -70,11 +65,11 @@ class Provenance(Generic[_Launch]):
         """What a tensor has of launches."""
         held = self._held.get(private_torch.storage_id(tensor))
         if held is None:
-            return Origin({}, {}, True)
+            return Origin({}, True)
         others = None if held.others is None else _of(held.others, tensor)
         if others is None or not bool(others.any()):
             return held.origin
-        return Origin({}, {}, True) if bool(others.all()) else replace(held.origin, exact=False)
+        return Origin({}, True) if bool(others.all()) else replace(held.origin, exact=False)
 
     def operation(self, func: Any, args: Any, kwargs: Any) -> Callable[[Any], None]:
         """Is told of an operation of PyTorch's before it is done; what is returned is told of its result."""
@@ -105,7 +100,7 @@ class Provenance(Generic[_Launch]):
     def _result(self, name: str, args: Any, kwargs: Any, only_written: list[Any]) -> Origin[_Launch]:
         """What the result of an operation has of launches."""
         if name in EMPTY or name.endswith("_like") or name.startswith("new_"):
-            return Origin({}, {}, True)
+            return Origin({}, True)
         rest = [value for value in kwargs.values() if not any(value is one for one in only_written)]
         read = together(map(self.origin, plain((args[name in OVERWRITING :], rest))))
         exact = name in COPYING and together(map(self.origin, plain(args[name == "copy_"]))).exact
@@ -143,7 +138,7 @@ class Provenance(Generic[_Launch]):
             others = torch.zeros(storage.nbytes(), dtype=torch.uint8) if others is None else others
             _of(others, target).fill_(not origin.of)
             parts = [*([held.origin] if held else []), *([origin] if origin.of else [])]
-            self._keep(storage, Origin({}, {}, True) if bool(others.all()) else together(parts), others)
+            self._keep(storage, Origin({}, True) if bool(others.all()) else together(parts), others)
 
 
 def _of(mask: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:

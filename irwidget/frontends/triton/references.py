@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import math
 import operator
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +19,7 @@ from irwidget.frontends.triton.comparisons import Comparisons
 from irwidget.frontends.triton.differences import Differences, answered, kept_beside, number, told
 from irwidget.frontends.triton.distances import Telling, are_positive, telling
 from irwidget.frontends.triton.elements import Element
-from irwidget.frontends.triton.kept import Answer, Compared, Kept, Says
+from irwidget.frontends.triton.kept import Answer, Kept, Run, Says
 from irwidget.frontends.triton.ledger import LEDGER, name_of, unwatched
 from irwidget.frontends.triton.outside import Outside
 from irwidget.frontends.triton.provenance import Origin
@@ -60,6 +62,7 @@ class References:
                 replaced(testing, "assert_close", self._noting(testing.assert_close)),
                 replaced(torch, "isclose", self._noting_close(torch.isclose)),
                 replaced(torch.Tensor, "isclose", self._noting_close(torch.Tensor.isclose)),
+                replaced(math, "isclose", self._noting_numbers(math.isclose)),
                 replaced(torch, "cosine_similarity", self._noting_direction(torch.cosine_similarity)),
                 replaced(functional, "cosine_similarity", self._noting_direction(functional.cosine_similarity)),
                 *(replaced(torch.Tensor, name, self._noting_shown(getattr(torch.Tensor, name))) for name in _SHOWN),
@@ -97,6 +100,22 @@ class References:
                 else:
                     self._differences.keep(result, kept)
             return result
+
+        return noting
+
+    def _noting_numbers(self, isclose: Callable[..., bool]) -> Callable[..., bool]:
+        """`math.isclose`, of numbers that tell what they are compared with."""
+
+        @functools.wraps(isclose)
+        def noting(*args: Any, **kwargs: Any) -> bool:
+            holds = isclose(*args, **kwargs)
+            one, other = (kwargs[name] if name in kwargs else args[at] for at, name in enumerate("ab"))
+            if not isinstance(one, Telling):
+                one, other = other, one
+            if self._comparisons.running and isinstance(one, Telling) and (kept := one.teller.close(other)):
+                kept = replace(kept, by="isclose", nan=one != one)
+                self._comparisons.note(answered(kept, holds, "isclose says no"))
+            return holds
 
         return noting
 
@@ -145,7 +164,7 @@ class References:
         """A number that tells what it is compared with, also when another is added to it or subtracted."""
         return telling(value, _HowFar(kept, self._differences, self._compared, self._telling))
 
-    def _element(self, origin: Origin[Compared]) -> Element:
+    def _element(self, origin: Origin[Run]) -> Element:
         """The teller of numbers that have this of launches."""
         return Element(origin, self._comparisons, self._telling)
 
@@ -214,6 +233,9 @@ class _HowFar:
 
     def compared(self, one: Any, by: str, other: Any, holds: bool) -> None:
         self.note(self.kept, one, by, other, holds)
+
+    def close(self, other: Any) -> Kept | None:
+        return None if isinstance(other, Telling) else kept_beside(self.kept, "==", other)
 
     def beside(self, name: str, other: Any, made: Any, second: bool) -> Any:
         if isinstance(other, Telling):

@@ -19,7 +19,7 @@ from torch.overrides import TorchFunctionMode
 from irwidget import private_torch
 from irwidget import private_torch_library as library
 from irwidget.devices import on_cpu, on_cpu_kwargs
-from irwidget.frontends.triton import autocast, failures, registered
+from irwidget.frontends.triton import autocast, failures, histograms, registered
 from irwidget.frontends.triton.asserted import by_an_assert
 from irwidget.frontends.triton.gpu import CUDA
 from irwidget.frontends.triton.homes import Homes, asked
@@ -30,6 +30,7 @@ from irwidget.frontends.triton.narrow import with_statistics
 from irwidget.frontends.triton.reading import Reader, Reading
 from irwidget.frontends.triton.scopes import as_it_is, replaced
 from irwidget.frontends.triton.tape import Tape
+from irwidget.frontends.triton.user_lines import is_users_question
 from irwidget.private_torch import DisableTorchFunction, FakeTensor, FakeTensorMode, TorchDispatchMode
 from irwidget.toolchain import interrupts
 from irwidget.trace import Location
@@ -142,6 +143,8 @@ class _Pretend(TorchFunctionMode):
             args, kwargs = _by_name(args, kwargs, 0 if func is torch.device else 1)
         if self.inside.depth or func is torch.device:
             return func(*args, **(kwargs or {}))
+        if (place := _PLACES.get(func)) is not None:
+            return place(self.shown(args[0]))
         answer = _ANSWERS.get(func)
         if answer is not None:
             return answer(*args, **(kwargs or {}))
@@ -154,8 +157,9 @@ class _Pretend(TorchFunctionMode):
         self.inside.depth += 1  # inside torch's Python functions tensors are where they really are
         try:
             args, kwargs = autocast.cast(func, args, kwargs or {})
+            run = histograms.on_a_gpu(func, args)
             with _OnTheGPU(self) if self.values else contextlib.nullcontext():
-                made = func(*[on_cpu(arg) for arg in args], **on_cpu_kwargs(kwargs))
+                made = run(*[on_cpu(arg) for arg in args], **on_cpu_kwargs(kwargs))
             return self.homes.settle(func, args, kwargs, made)
         except Exception as error:
             frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
@@ -167,6 +171,22 @@ class _Pretend(TorchFunctionMode):
         finally:
             self.inside.depth -= 1
             self.inside.named = before
+
+    def shown(self, tensor: torch.Tensor) -> torch.device:
+        """The device that a tensor says it is on: the CPU where the user's code asks, which has said so."""
+        if isinstance(tensor, FakeTensor):
+            real = _fake_device(tensor)
+        else:
+            with DisableTorchFunction():
+                real = tensor.device
+        if self.inside.depth or real.type != "cpu":
+            return real
+        with as_it_is():
+            says_cpu = self.homes.says_cpu(tensor)
+        return real if says_cpu and is_users_question() else CUDA
+
+
+_fake_device: Any = FakeTensor.device.fget  # pyright: ignore[reportFunctionMemberAccess, reportAttributeAccessIssue]
 
 
 class _OnTheGPU(TorchDispatchMode):
@@ -206,11 +226,19 @@ def _unseen(mode: _Pretend, fake: _FakeMode | None) -> registered.Run:
 _COMPARING = frozenset([torch.allclose, torch.equal, torch.Tensor.allclose, torch.Tensor.equal, torch.Tensor.__bool__])
 """What says yes or no of values: left out where an `assert` asks for it and tensors have none."""
 
+_OF_DEVICES: dict[str, Callable[[torch.device], Any]] = {
+    "device": lambda device: device,
+    "is_cuda": lambda device: device.type == "cuda",
+    "is_cpu": lambda device: device.type == "cpu",
+}
+"""What tensors say of the device that they are on."""
+
+_PLACES: dict[Any, Callable[[torch.device], Any]] = {
+    torch.Tensor.get_device: lambda device: 0 if device.type == "cuda" else -1,
+    **{getattr(torch.Tensor, name).__get__: answer for name, answer in _OF_DEVICES.items()},
+}
+
 _ANSWERS: dict[Any, Callable[..., Any]] = {
-    torch.Tensor.device.__get__: lambda tensor: CUDA,  # pyright: ignore[reportAttributeAccessIssue]
-    torch.Tensor.is_cuda.__get__: lambda tensor: True,  # pyright: ignore[reportAttributeAccessIssue]
-    torch.Tensor.get_device: lambda tensor: 0,
-    torch.Tensor.is_cpu.__get__: lambda tensor: False,  # pyright: ignore[reportAttributeAccessIssue]
     torch.Tensor.data_ptr: lambda tensor: _address(tensor),
     torch.Tensor.__repr__: lambda tensor, *args, **kwargs: _text(tensor, *args, **kwargs),
     torch.Tensor.__format__: lambda tensor, form: _formatted(tensor, form),
@@ -384,6 +412,11 @@ def _apply(module: torch.nn.Module, function: Callable[[Any], Any], recurse: boo
     return module
 
 
+def _shown_by(mode: _Pretend, answer: Callable[[torch.device], Any]) -> Callable[[torch.Tensor], Any]:
+    """What a fake tensor says of its device."""
+    return lambda tensor: answer(mode.shown(tensor))
+
+
 @contextlib.contextmanager
 def on_a_gpu(*, values: bool, reading: Reading | None = None) -> Generator[None]:
     """Within it, tensors say that they are on the GPU; with `values` they have some.
@@ -391,20 +424,16 @@ def on_a_gpu(*, values: bool, reading: Reading | None = None) -> Generator[None]
     `reading` is how those are read that have none.
     """
     fake = None if values else fake_mode()
-    device = FakeTensor.device
 
     with ExitStack() as stack:
         mode = _Pretend(fake)
-
-        def shown_device(tensor: Any) -> torch.device:
-            real: torch.device = device.fget(tensor)  # pyright: ignore[reportOptionalCall, reportAttributeAccessIssue]
-            return real if mode.inside.depth or real.type != "cpu" else CUDA
 
         stack.enter_context(autocast.as_on_a_gpu())
         stack.enter_context(replaced(*private_torch.of_wrapper_tensors(on_cpu)))
         stack.enter_context(replaced(torch.serialization, "default_restore_location", _loaded))
         stack.enter_context(replaced(torch, "load", _load(torch.load)))
         stack.enter_context(replaced(*private_torch.of_unpickled_tensors(as_it_is)))
+        stack.enter_context(replaced(torch, "from_numpy", mode.homes.sharing(torch.from_numpy)))
         stack.enter_context(replaced(torch.nn.Module, "to", _moving(torch.nn.Module.to)))
         stack.enter_context(replaced(BackwardCFunction, "apply", _outside(mode, BackwardCFunction.apply)))
         if fake is not None:
@@ -420,13 +449,8 @@ def on_a_gpu(*, values: bool, reading: Reading | None = None) -> Generator[None]
                 for home in (torch, torch.random):
                     stack.enter_context(replaced(home, name, told))
             stack.enter_context(fake.reader.used(reading or Reading()))
-            shown: dict[str, Callable[[Any], Any]] = {
-                "device": shown_device,
-                "is_cuda": lambda tensor: shown_device(tensor).type == "cuda",
-                "is_cpu": lambda tensor: shown_device(tensor).type == "cpu",
-            }
-            for name, getter in shown.items():
-                stack.enter_context(replaced(FakeTensor, name, property(getter)))
+            for name, answer in _OF_DEVICES.items():
+                stack.enter_context(replaced(FakeTensor, name, property(_shown_by(mode, answer))))
             stack.enter_context(fake)
         else:
             stack.callback(LEDGER.end)

@@ -33,7 +33,10 @@ def using() -> Use | None:
         if _is_for_itself(frame):
             return None
         if not _name(frame).startswith((*_TOOLS, *_FOR_OTHERS, "numpy.")):
-            return Use()
+            partly = _name(frame).startswith(
+                "_pytest."
+            )  # `approx` compares within a tolerance where they are not equal
+            return use(frame) or (Use(partly=True) if partly else None)
     return Use()
 
 
@@ -49,6 +52,12 @@ def bounding() -> tuple[Asked, Location] | None:
     frame = next((one for one in _frames() if not _name(one).startswith("irwidget.")), None)
     asked = bound(frame) if frame and _is_users(frame) else None
     return (asked, Location(frame.f_code.co_filename, asked.line)) if frame and asked else None
+
+
+def is_users_question() -> bool:
+    """Whether code of the user's, or of a package, asks; not a tool, for itself."""
+    frame = next((one for one in _frames() if not _name(one).startswith("irwidget.")), None)
+    return frame is not None and not _name(frame).startswith(_TOOLS)
 
 
 def _frames() -> Iterator[FrameType]:

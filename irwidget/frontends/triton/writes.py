@@ -43,7 +43,7 @@ class _Region:
 
 
 def written(ttir: str) -> frozenset[str] | None:
-    """The parameters of a kernel, by name, that are or hold pointers that it may write through.
+    """The arguments of a kernel, by name, that are or hold pointers that it may write through.
 
     `ttir` is what Triton's front end makes, calls included. None where the text does not tell.
     """
@@ -52,7 +52,8 @@ def written(ttir: str) -> frozenset[str] | None:
         return None
     entry = next(iter(functions.values()))
     try:
-        return frozenset(entry.parameters[i][0].removeprefix("%") for i in _written(entry, functions))
+        names = (entry.parameters[i][0].removeprefix("%") for i in _written(entry, functions))
+        return frozenset(name.partition(".")[0] for name in names)  # of a tuple each element is a parameter
     except (_Unknown, RecursionError):
         return None
 
