@@ -133,6 +133,8 @@ def test_modules_of_one_name_are_told_apart_by_what_is_in_them():
 
 MAPS = """
 #spare = affine_map<(d0, d1) -> (d1, d0)>
+#type = #llvm.tbaa_type_desc<id = "data", members = {<#llvm.tbaa_root<id = "root">, 0>}>
+#tag = #llvm.tbaa_tag<base_type = <id = "int", members = {<#type, 0>}>, access_type = #type, offset = 0>
 module {
   func.func @f(%a: memref<4x4xf32>, %b: memref<4x4xf32>) attributes {x = "#map <affine_map<() -> ()>"} {
     linalg.generic
@@ -154,6 +156,10 @@ module {
     %v = memref.load %a[%j] : memref<8xf32>
     return %v : f32
   }
+  func.func @h(%p: !llvm.ptr) -> i32 {
+    %0 = llvm.load %p {tbaa = [#tag]} : !llvm.ptr -> i32
+    return %0 : i32
+  }
 }
 """
 
@@ -170,7 +176,7 @@ def test_maps_are_named_and_numbered_as_in_the_whole_module(extra):
         mlir("--mlir-print-ir-after-all", *scope, *extra, text=MAPS, pipeline=pipeline)
         for scope in ((), ("--mlir-print-ir-module-scope",))
     )
-    assert len(apart.dumps) == 8
+    assert len(apart.dumps) == 11
     assert [dump.text for dump in apart.dumps] == [dump.text for dump in whole.dumps]
     assert [dump.locations for dump in apart.dumps] == [dump.locations for dump in whole.dumps]
     maps = [len(re.findall("^#(?:map|set)", dump.text, re.M)) for dump in whole.dumps]
