@@ -67,7 +67,8 @@ def open(what: Any, *, format: str | None = None, name: str | None = None, most:
 
     `what` is a path (`-`: standard input), the text itself (anything with a line break, or bytes), or a stream, which
     is read to its end. `format` names the reader (`irwidget.opened.formats()`); by default the content tells. `name` is
-    what lowerings are called that have no name of their own. Compressed logs (gzip) may unpack to `most` bytes.
+    what lowerings are called that have no name of their own. Compressed logs (gzip, xz, bzip2, zstd) may unpack to
+    `most` bytes.
 
     Texts of a log are read when they are looked at: it must stay where it is. A log that ends early, in a crash or in
     the middle of a dump, opens up to there, and `diagnostics` and `failure` say so. Sources that the IR names are not

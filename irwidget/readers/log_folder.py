@@ -16,7 +16,7 @@ from irwidget.trace import Diagnostic, Trace
 
 _FIRST = 1 << 18
 """Bytes of a file that its first banner is looked for in."""
-_PACKED = (".gz", ".gzip")
+_PACKED = (".gz", ".gzip", ".xz", ".bz2", ".zst", ".zstd")
 _OTHERS = (
     *xla.LOGS, *torch_logs.READERS, *worded.READERS, *numba.READERS, *taichi.READERS, *torchscript.READERS
 )  # fmt: skip
