@@ -211,6 +211,24 @@ BEFORE_AFTER = ("--mlir-print-ir-before-all", "--mlir-print-ir-after-all")
 
 
 @pytest.mark.external
+def test_passes_that_changed_nothing_are_there_where_only_texts_before_them_are():
+    """So PassManager.enable_ir_printing() printed by default, and CIRCT's does."""
+    flat = PIPELINE.replace("inline,", "")
+    changed, each = (
+        mlir(*BEFORE_AFTER, "--mlir-print-ir-module-scope", *flags, pipeline=flat)
+        for flags in (("--mlir-print-ir-after-change",), ())
+    )
+    shown = [[(d.name, str(d.scope), d.text, d.changed) for d in low.dumps] for low in (changed, each)]
+    count = len(shown[0])
+    assert shown[0] == shown[1][:count]
+    assert sum(not dump.changed for dump in changed.dumps) > 5
+    last = [
+        f"{one.name}: the log has the text before it only; what it did shows in the next" for one in each.dumps[count:]
+    ]
+    assert [one.message for one in changed.diagnostics] == last
+
+
+@pytest.mark.external
 @pytest.mark.parametrize("flag", ["--mlir-print-ir-after-failure", "--mlir-print-ir-after-all"])
 def test_a_failed_pass_is_the_failure(flag):
     text = 'func.func @f() -> tensor<4xf32> { %0 = "test.x"() : () -> tensor<4xf32> return %0 : tensor<4xf32> }'
