@@ -6,6 +6,7 @@ so is one with which the passes begin again, in a language that had been lowered
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -49,6 +50,8 @@ class Piece:
     """Of MLIR, of an operation without a symbol: all symbols that it names."""
     members: frozenset[str] = frozenset()
     """Of MLIR, of an operation that is no module and has functions in it: each with its operation, `gpu.func @f`."""
+    twice: frozenset[str] = frozenset()
+    """Of MLIR, of a module that is part of no other: the functions of which several have one name, `func.func @f`."""
     nested: bool = False
     """Whether it shows a module that is part of another."""
 
@@ -112,6 +115,7 @@ def looked_at(log: Log, printed: PrintedDump, sets: _Sets) -> Piece:
             once(defines - inner),
             once(one.operation for one in functions if printed.scope.whole),
             members=once(() if printed.scope.whole else (f"{one.operation} @{one.symbol}" for one in functions)),
+            twice=once(_twice(functions) if len(defines) < len(functions) and printed.scope.whole else ()),
             child=child,
             names=names,
         )
@@ -127,6 +131,12 @@ def looked_at(log: Log, printed: PrintedDump, sets: _Sets) -> Piece:
     if printed.language == "python":
         return Piece(printed, digest.digest(), defines=once(tvmscript.functions(head)))
     return Piece(printed, digest.digest(), symbol=printed.scope.function)
+
+
+def _twice(functions: Iterable[mlir.Function]) -> Iterable[str]:
+    """Those of which there are several."""
+    counts = Counter(f"{one.operation} @{one.symbol}" for one in functions)
+    return (one for one, count in counts.items() if count > 1)
 
 
 class Groups:

@@ -59,7 +59,8 @@ def stages(compilation: LoggedCompilation) -> Told:
     told = Told()
     pending: dict[Scope, Piece] = {}
     last: dict[tuple[str, Scope], tuple[bytes, int]] = {}
-    pieces = homonyms.told_apart(compilation.pieces)
+    pieces, said = homonyms.told_apart(compilation.pieces)
+    told.remarks += (Diagnostic("remark", one) for one in said)
     alone = _without_result(pieces) if "mlir" in after else {}
     for i, piece in enumerate(pieces):
         when = piece.printed.when

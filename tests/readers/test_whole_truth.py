@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import irwidget
+from irwidget.trace import predecessors
 from tests.readers.test_printed import said
 
 EVEN = """\
@@ -137,6 +138,26 @@ def test_functions_of_one_name_are_not_compared_with_each_other():
     )
     assert [str(dump.scope) for dump in low.dumps] == NAMES
     assert [dump.changed for dump in low.dumps] == [True, True, False, True, True, False, True]
+
+
+TWINS = "".join(
+    f"  module @{name} {{\n    func.func @main(%x: i32) -> i32 {{\n      %c = arith.constant {number} : i32\n"
+    f"      %y = arith.{op} %x, %c : i32\n      return %y : i32\n    }}\n  }}\n"
+    for name, number, op in (("a", 0, "addi"), ("b", 1, "muli"))
+)
+
+
+@pytest.mark.external
+def test_functions_of_which_the_log_does_not_say_in_which_module_they_are_are_not_compared_with_each_other():
+    """After both passes both functions are the same, and each had changed."""
+    inner = "builtin.module(canonicalize{max-iterations=0},builtin.module(func.func(canonicalize,cse)),canonicalize)"
+    flags = (f"--pass-pipeline={inner}", "--mlir-print-ir-after-all", "--mlir-disable-threading")
+    (low,) = irwidget.open(said("mlir-opt", f"module {{\n{TWINS}}}\n", *flags))
+    assert [str(dump.scope) for dump in low.dumps[1:5]] == [f"func.func @main (text {i})" for i in range(1, 5)]
+    assert predecessors(low.dumps) == [-1, 0, 0, 0, 0, 0]  # the module, and none another
+    assert [one.message.partition(",")[0] for one in low.diagnostics] == [
+        "Which of several func.func @main its texts are"
+    ]
 
 
 @pytest.mark.external
