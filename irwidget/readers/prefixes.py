@@ -144,24 +144,24 @@ class _Bare(Log):
 
 def _prefix(sample: bytes) -> re.Pattern[bytes] | None:
     """What most lines begin with, where banners do; numbers in it may be others."""
-    found = Counter(_general(match["before"]) for match in _BANNER.finditer(sample))
+    lines = sample.splitlines()
+    before = [match["before"] for line in lines if b" IR " in line and (match := _BANNER.match(line))]
+    found = Counter(map(_general, before))
     if not found:
         return None
-    lines = sample.splitlines()
     (general, count), *_ = found.most_common(1)
     rare = count < _MOST * found.total()
     known = [form for form, times in found.most_common(_WORDS) if rare or form == general or (form and times > 1)]
     if b"" in known:
-        return _indented(sample, lines)
+        return _indented({*before}, lines)
     if len(known) > 1:
         general = b"(?:%b)" % b"|".join(form.replace(b"(\\d", b"(?:\\d") for form in known)
     prefix = re.compile(general)
     return prefix if sum(map(bool, map(prefix.match, lines))) >= _MOST * len(lines) else None
 
 
-def _indented(sample: bytes, lines: Sequence[bytes]) -> re.Pattern[bytes] | None:
+def _indented(blanks: set[bytes], lines: Sequence[bytes]) -> re.Pattern[bytes] | None:
     """The blanks before all lines, where these are as many as before banners: IR has them before most of its own."""
-    blanks = {match["before"] for match in _BANNER.finditer(sample)}
     indent = blanks.pop()
     if blanks or not indent or not all(line.startswith(indent) for line in lines if line.strip()):
         return None

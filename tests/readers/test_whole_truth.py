@@ -140,6 +140,17 @@ def test_functions_of_one_name_are_not_compared_with_each_other():
     assert [dump.changed for dump in low.dumps] == [True, True, False, True, True, False, True]
 
 
+@pytest.mark.external
+@pytest.mark.parametrize("flags", [("-stop-after=finalize-isel",), ("-stop-before=greedy", "-simplify-mir")])
+def test_machine_ir_by_itself_is_opened(flags):
+    text = said("llc", "define i32 @f(i32 %x) {\n  %y = add i32 %x, 1\n  ret i32 %y\n}\n", *flags, output="/dev/stderr")
+    for one in (text, text[text.index("\n---\nname:") + 1 :]):
+        (low,) = irwidget.open(one)
+        assert [(dump.language, dump.text) for dump in low.dumps] == [("mir", one)]
+    with pytest.raises(irwidget.UsageError, match="no dump that a reader knows"):
+        irwidget.open("---\nname: f\non: push\njobs:\n  body: x\n")
+
+
 TWINS = "".join(
     f"  module @{name} {{\n    func.func @main(%x: i32) -> i32 {{\n      %c = arith.constant {number} : i32\n"
     f"      %y = arith.{op} %x, %c : i32\n      return %y : i32\n    }}\n  }}\n"
