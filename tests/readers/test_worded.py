@@ -213,10 +213,10 @@ def sil(name: str, *lines: str) -> str:
 def test_each_text_of_sil_is_of_its_function_or_of_the_module(function):
     """As Swift's pass manager writes its lines (dumpPassInfo)."""
     whole = f"sil_stage raw\n\nimport Builtin\n\n{sil('f', 'a', 'b')}\n{sil('g', 'c')}\n// Properties: \n"
+    cse = f"#7, stage HighLevel,Function+EarlyLoopOpt, pass 12: CSE (cse){function}\n"
     log = (
         f"  *** SIL module after #3, stage MandatoryOptimizations, pass 1: SILGenCleanup (silgen-cleanup)\n{whole}\n\n"
-        f"  *** SIL function before  #7, stage HighLevel,Function+EarlyLoopOpt, pass 12: CSE (cse){function}\n{sil('f', 'a', 'b')}\n"
-        f"  *** SIL function after  #7, stage HighLevel,Function+EarlyLoopOpt, pass 12: CSE (cse){function}\n{sil('f', 'a')}\n"
+        f"  *** SIL function before  {cse}{sil('f', 'a', 'b')}\n  *** SIL function after  {cse}{sil('f', 'a')}\n"
         "x.swift:3:4: warning: odd\n"
         f"  *** SIL function after  #9, stage MidLevel, pass 2: DCE (dce)\n{sil('g')}\n"
     )
