@@ -58,6 +58,16 @@ def test_a_module_without_a_common_symbol_is_another_lowering():
     assert [len(low.dumps) for low in irwidget.open(twice)] == [2, 2]
 
 
+def test_modules_whose_dumps_come_in_turn_are_said_to_be_of_processes_that_print_at_once():
+    one, other = ([BANNER.format(f"{p} ({p})") + module(f) for p in "abcd"] for f in "fg")
+    mixed = irwidget.open("".join(f"{a}{b}" for a, b in zip(one, other, strict=True)))
+    assert len(mixed) == 8
+    assert all("come in turn, 6 times" in low.diagnostics[-1].message for low in mixed)
+    apart = irwidget.open("".join((*one, *other, *one)))
+    assert [len(low.dumps) for low in apart] == [4, 4, 4]
+    assert not any(low.diagnostics for low in apart)
+
+
 LLVM = "; *** IR Dump After {} on [module] ***\n; ModuleID = 'LLVMDialectModule'\n\n"
 MACHINE = (
     "# *** IR Dump After I (i) ***:\n# Machine code for function f: x\nbb.0:\n# End machine code for function f.\n"
