@@ -70,6 +70,8 @@ class LoggedCompilation:
     """With the number of pieces before each."""
     module: Piece | None = None
     """The last that shows a module, by which the next is judged."""
+    symbols: set[str] = field(default_factory=set[str])
+    """What its modules define, all of them."""
 
 
 _Sets = dict[frozenset[str], frozenset[str]]
@@ -167,6 +169,7 @@ class Groups:
             group.pieces.append(piece)
             if piece.whole and piece.digest:
                 group.module = piece
+                group.symbols |= piece.defines
 
     def _placed(self, printed: PrintedDump) -> PrintedDump:
         """A loop or region that LLVM's code generator prints, with its function: the last printed where that has it."""
@@ -260,11 +263,13 @@ def _begins(current: LoggedCompilation, piece: Piece) -> bool:
         return True
     if same_language and piece.module and before.module and piece.module != before.module:
         return True
+    now, last = (_LOWERED.get(one.printed.language, 0) for one in (piece, current.pieces[-1]))
+    if now < last and piece.defines and current.symbols and not piece.defines & current.symbols:
+        return True  # no compiler goes back up with another program
     if not again or len(current.pieces) < 2:
         return False
     if piece.digest == first.digest:
         return piece.digest != before.digest
-    now, last = (_LOWERED.get(one.printed.language, 0) for one in (piece, current.pieces[-1]))
     if now < last:
         return True
     return bool(first.kinds) and piece.kinds == first.kinds and not piece.kinds & before.kinds

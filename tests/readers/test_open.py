@@ -91,6 +91,14 @@ def test_kernels_that_triton_compiles_one_after_the_other_are_lowerings():
     assert [low.name for low in irwidget.open("".join(inlined))] == ["f", "g"]
 
 
+def test_a_program_that_another_compiler_goes_on_with_in_a_higher_language_is_another_lowering():
+    code = LLVM.format("A") + kernel("f") + MACHINE
+    both = irwidget.open(code + "".join(BANNER.format(f"{one} ({one})") + module("g") for one in "ab"))
+    assert [(low.name, len(low.dumps)) for low in both] == [("f", 2), ("g", 2)]
+    host = [BANNER.format(f"{one} ({one})") + module(*symbols) for one, symbols in (("a", "fg"), ("b", "g"))]
+    assert [len(low.dumps) for low in irwidget.open(host[0] + code + host[1])] == [4]  # code for a part of it
+
+
 def test_what_nothing_is_known_of_is_not_compared():
     (low,) = irwidget.open(BANNER.format("A (a)") + function("f") + BANNER.format("A (a)") + function("g"))
     assert predecessors(low.dumps) == [-1, -1]
