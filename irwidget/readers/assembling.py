@@ -37,7 +37,8 @@ def assembled(log: Log, found: Iterable[PrintedDump | Said], name: str, tool: st
     groups = Groups(log)
     groups.take(found)
     compilations = [part for one in groups.all if one.pieces for part in repeating.apart(log, one)]
-    torn = [sum(piece.printed.cut and piece.printed.stop < log.size for piece in one.pieces) for one in compilations]
+    end = _end(log)
+    torn = [sum(piece.printed.cut and piece.printed.stop < end for piece in one.pieces) for one in compilations]
     made: list[Trace | None] = []
     for one, own in zip(compilations, torn, strict=True):
         called = _called(one, name, several=len(compilations) > 1)
@@ -50,6 +51,12 @@ def assembled(log: Log, found: Iterable[PrintedDump | Said], name: str, tool: st
         said = Diagnostic("warning", _NAMELESS, _place(log, log.size - 1))
         traces[-1] = replace(traces[-1], diagnostics=(*traces[-1].diagnostics, said))
     return traces
+
+
+def _end(log: Log) -> int:
+    """Where a log ends, but for blanks."""
+    start = max(log.size - _LINE, 0)
+    return start + len(log.read(start, log.size).rstrip())
 
 
 def _turns(compilations: Sequence[LoggedCompilation]) -> int:
@@ -101,7 +108,8 @@ def _trace(log: Log, compilation: LoggedCompilation, name: str, tool: str, torn:
     said, failure = _said(log, compilation, told)
     if torn:
         said.append(Diagnostic("warning", _TORN.format(torn)))
-    cut = next((one.printed for one in compilation.pieces if one.printed.cut and one.printed.stop == log.size), None)
+    end = _end(log)
+    cut = next((one.printed for one in compilation.pieces if one.printed.cut and one.printed.stop >= end), None)
     if cut is not None:
         ends = f"The log ends in the middle of the IR {cut.when} {cut.name}: the text is what is there"
         said.append(Diagnostic("warning", ends, _place(log, max(log.size - 1, 0))))

@@ -10,6 +10,7 @@ import pytest
 
 import irwidget
 from irwidget.trace import predecessors
+from tests.readers.test_open import BANNER
 from tests.readers.test_printed import said
 
 EVEN = """\
@@ -287,6 +288,19 @@ def test_a_log_that_is_cut_says_so_where_that_can_be_seen(log, text):
     assert [said_of(log[:at]) for at in cuts] == [["The log ends in the middle"]] * len(cuts)
     if text in ("module", "; Module"):
         assert said_of(log[: log.index(text)]) == ["The log ends in the middle"]
+
+
+def test_a_log_that_is_cut_at_a_blank_or_in_a_name_of_a_place_says_just_that():
+    module = (
+        'module {\n  xx.yy {a = 1 : i32} loc(#loc1)\n} loc(#loc)\n#loc = loc(unknown)\n#loc1 = loc("a, \\" b"(#loc))\n'
+    )
+    log = f"{BANNER.format('A (a)')}{module}\n{BANNER.format('B (b)')}{module}"
+    assert not irwidget.open(log.rstrip())[0].diagnostics
+    cuts = [log.rindex("{a") + 1 + i for i in (3, 5, 7, 9)]  # at and after blanks
+    cuts += range(log.rindex("#loc1 =") + 8, len(log) - 2)
+    for at in cuts:
+        said = [one.message[:26] for one in irwidget.open(log[:at])[0].diagnostics]
+        assert said == ["The log ends in the middle"], log[:at]
 
 
 @pytest.mark.parametrize(
