@@ -160,7 +160,7 @@ class Groups:
                 self._hear(one)
                 continue
             piece = looked_at(self._log, self._placed(one), self._sets)
-            if self.all and _is_nested(self.all[-1].module, piece):
+            if self.all and _is_nested(self.all[-1].module, piece) and not _is_start(self.all[-1], piece):
                 piece = replace(piece, nested=True, child=min(piece.defines))
             elif self.all and _is_filtered(self.all[-1].module, piece):
                 functions = shared_scope(function=", ".join(sorted(piece.defines)))
@@ -222,6 +222,15 @@ def _is_nested(module: Piece | None, piece: Piece) -> bool:
     if not piece.outer and module.outer:  # its functions, too, are deeper inside of it
         return bool(piece.inner & module.inner) and not piece.inner & module.outer
     return bool(piece.outer & module.inner) and not piece.outer & module.outer
+
+
+def _is_start(current: LoggedCompilation, piece: Piece) -> bool:
+    """Whether a whole module comes with the first pass again, which has run once: not on what is in a module."""
+    name, when = piece.printed.name, piece.printed.when
+    first, *others = current.pieces
+    if not first.whole or (first.printed.name, first.printed.when) != (name, when):
+        return False
+    return all((one.printed.name, one.printed.when) != (name, when) for one in others)
 
 
 def _is_around(before: Piece, module: Piece) -> bool:
