@@ -277,8 +277,8 @@ def _begins(current: LoggedCompilation, piece: Piece) -> bool:
         return True  # no compiler goes back up with another program
     if not again or len(current.pieces) < 2:
         return False
-    if piece.digest == first.digest:
-        return piece.digest != before.digest
     if now < last:
         return True
+    if piece.digest == first.digest:
+        return piece.digest != before.digest
     return bool(first.kinds) and piece.kinds == first.kinds and not piece.kinds & before.kinds

@@ -85,6 +85,8 @@ def test_kernels_that_triton_compiles_one_after_the_other_are_lowerings():
     other = LLVM.format("A") + kernel("f", "ret") + LLVM.format("B") + kernel("f", "unreachable")
     again = irwidget.open(two[0] + MACHINE + other + MACHINE)
     assert [(low.name, [dump.name for dump in low.dumps]) for low in again] == [("f", ["A", "B", "i"])] * 2
+    twice = irwidget.open((LLVM.format("A") + kernel("f") + MACHINE) * 2)  # of a module that is printed once
+    assert [len(low.dumps) for low in twice] == [2, 2]
     (still,) = irwidget.open(two[0] + LLVM.format("A") + kernel("f", "ret") + MACHINE)
     assert [dump.name for dump in still.dumps] == ["A", "B", "A", "i"]  # a pass may run twice
     inlined = [BANNER.format("A (a)") + module(one, "help") + BANNER.format("B (b)") + module(one) for one in "fg"]
