@@ -67,7 +67,8 @@ def open(what: Any, *, format: str | None = None, name: str | None = None, most:
 
     `what` is a path (`-`: standard input), the text itself (anything with a line break, or bytes), or a stream, which
     is read to its end. `format` names the reader (`irwidget.opened.formats()`); by default the content tells. `name` is
-    what lowerings are called that have no name of their own. Compressed logs (gzip) may unpack to `most` bytes.
+    what lowerings are called that have no name of their own. Compressed logs (gzip, xz, bzip2, zstd) may unpack to
+    `most` bytes.
 
     Texts of a log are read when they are looked at: it must stay where it is. A log that ends early, in a crash or in
     the middle of a dump, opens up to there, and `diagnostics` and `failure` say so. Sources that the IR names are not
@@ -82,7 +83,7 @@ def read(given: ReaderInput, format: str | None = None) -> Opened:
     """What a log or folder holds. Raises UsageError for what is no dump that a reader knows."""
     if given.log is not None:
         given = replace(given, log=prefixes.without(given.log))
-    reader = _chosen(given, format)
+    reader, given = _chosen(given, format)
     with uncollected():
         return _opened(reader, given)
 
@@ -148,15 +149,20 @@ def _at(path: Path, name: str | None, most: int) -> ReaderInput:
     raise UsageError(f"There is no file or folder {path}")
 
 
-def _chosen(given: ReaderInput, format: str | None) -> Reader:
-    """The reader that is asked for, or the first that recognises what is given. Raises UsageError."""
+def _chosen(given: ReaderInput, format: str | None) -> tuple[Reader, ReaderInput]:
+    """The reader that is asked for, or the first that recognises what is given, with that. Raises UsageError.
+
+    Where none does, they are asked again without what all lines begin with.
+    """
     if format is not None:
-        return readers.find(format, "format")
+        return readers.find(format, "format"), given
     if given.log is not None and not given.log.size:
         raise UsageError(f"{given.name} is empty")
-    for reader in readers:
-        if readers.ask(reader, lambda one: _recognises(one, given), False):
-            return reader
+    bare = given.log and prefixes.without_common(given.log)
+    for one in (given, replace(given, log=bare)) if bare is not given.log else (given,):
+        for reader in readers:
+            if readers.ask(reader, lambda asked, one=one: _recognises(asked, one), False):
+                return reader, one
     if given.log is not None and (what := binary(given.log.head)):
         raise UsageError(f"{given.name} is {what}, and no dump that a reader knows. {_known()}")
     begins = f" It begins with {first!r}." if (first := _first_line(given)) else ""

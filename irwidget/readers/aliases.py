@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 _NAME = r"[#!][\w.$-]+"
@@ -20,6 +22,8 @@ _MAP = re.compile(r"#(?:map|set)\d*")
 _STRING = r'"(?:[^"\\\n]|\\.)*+(?:"|$)'
 _AFFINE = re.compile(rf"{_STRING}|\b(affine_(map|set)<[^\n]*?\)>)", re.M)
 _KIND = re.compile(r"[#!][\w$.-]+(?=<)")
+_BRACKET = re.compile(rf"{_STRING}|->|[<>]=|((?:[#!][\w$.-]+|[\w$.]+)?<)|(>)", re.M)
+"""One that opens, with the kind of what is in it, or that closes; others are letters of something else."""
 _BEGINNING = 24
 """Letters by which what aliases stand for is looked for first."""
 _DEEPEST = 100
@@ -38,15 +42,12 @@ def apart(text: str) -> tuple[str, str]:
 def shared(whole: str, aliases: str, body: str) -> tuple[str, str]:
     """The part with the whole's names for what both have an alias for, and the aliases that the whole lacks."""
     head = _PRELUDE.match(whole)
-    known, spelt = _known(whole[: head.end() if head else 0])
-    for start, meanings in spelt:  # spelt out where a function has it once
+    spelt = _known(whole[: head.end() if head else 0])
+    known, groups = spelt.known, spelt.groups
+    for start, meanings in spelt.otherwise:  # spelt out where a function has it once
         if start in body:
             for meaning, name in meanings:
-                body = (
-                    re.sub(rf"(?<![\w$.]){re.escape(meaning)}", name, body)
-                    if meaning[0] == "<"
-                    else body.replace(meaning, name)
-                )
+                body = body.replace(meaning, name)
     taken = set(known.values())
     added: list[str] = []
     maps: dict[str, str] = {}
@@ -62,46 +63,105 @@ def shared(whole: str, aliases: str, body: str) -> tuple[str, str]:
 
     if known:
         body = _AFFINE.sub(named, body)
-    if not aliases.strip():
-        return "".join(added), body
     names: dict[str, str] = {}
 
     def renamed(text: str) -> str:
-        return _USE.sub(lambda found: names.get(found[1], found[0]) if found[1] else found[0], text)
+        return _USE.sub(lambda found: names.get(found[1], found[0]) if found[1] else found[0], text) if names else text
 
     for found in _ALIAS.finditer(aliases):
-        meaning = renamed(found[2])
+        meaning = _folded(renamed(found[2]), groups, inside=True)
         name = known.get(meaning)
         if name is None:
             name = _free(found[1], taken)
             taken.add(name)
             added.append(f"{name} = {meaning}\n")
         names[found[1]] = name
-    return "".join(added), renamed(body)
+    return "".join(added), _folded(renamed(body), groups)
+
+
+def _folded(text: str, groups: _Groups, *, inside: bool = False) -> str:
+    """The text with the names of what is spelt out in it in brackets, from the inside out: `#x.a<b = <...>>`.
+
+    `inside` leaves all of it as it is, and looks at what is in it.
+    """
+    if not any(start in text for start in groups.starts):
+        return text
+    parts: list[str] = []
+    opened: list[tuple[int, int]] = []
+    """For each bracket that is open, which part it begins with, and how many letters there are before that."""
+    at = length = 0
+    for found in _BRACKET.finditer(text):
+        if found[1]:  # it opens
+            kind = found[1]
+            parts += text[at : found.start()], kind
+            length += found.start() - at
+            opened.append((len(parts) - 1, length))
+            length += len(kind)
+        elif found[2]:
+            parts.append(text[at : found.end()])
+            length += found.end() - at
+            first, before = opened.pop() if opened else (0, -groups.longest)
+            if length - before <= groups.longest and len(opened) < _DEEPEST and (opened or not inside):
+                group = "".join(parts[first:])
+                parts[first:] = [groups.names.get(group, group)]
+                length = before + len(parts[-1])
+        else:
+            continue
+        at = found.end()
+    return "".join(parts) + text[at:]
+
+
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """What is spelt out in brackets, in which other names may be."""
+
+    names: Mapping[str, str]
+    longest: int
+    starts: Sequence[str]
+    """How they begin, up to the first name in them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The aliases that a text begins with."""
+
+    known: Mapping[str, str]
+    """By what they mean."""
+    groups: _Groups
+    otherwise: Sequence[tuple[str, Sequence[tuple[str, str]]]]
+    """What is spelt out otherwise, by how it begins."""
 
 
 @lru_cache(4)
-def _known(aliases: str) -> tuple[dict[str, str], list[tuple[str, list[tuple[str, str]]]]]:
-    """The aliases that a text begins with, by what they mean; and what may be spelt out, by how it begins.
+def _known(aliases: str) -> _Known:
+    """The aliases that a text begins with.
 
     Where an operation's syntax says the kind of an attribute, it is spelt without: `layout(<bindings = [...]>)`.
     """
     known = {found[2]: found[1] for found in _ALIAS.finditer(aliases)}
-    spellings: dict[str, str] = {}
+    groups: dict[str, str] = {}
+    otherwise: dict[str, list[tuple[str, str]]] = {}
     twice: set[str] = set()
     whole: dict[str, str] = {}
     for meaning, name in known.items():
-        whole[name] = meaning = _USE.sub(lambda found: whole.get(found[1], found[0]) if found[1] else found[0], meaning)
-        found = _KIND.match(meaning)
-        bare = meaning[found.end() :] if found else ""
-        for one in (meaning, bare if len(bare) >= _BEGINNING else ""):
-            if spellings.setdefault(one, name) != name:
-                twice.add(one)
-    spelt: dict[str, list[tuple[str, str]]] = {}
-    for meaning in sorted(spellings, key=len, reverse=True):
-        if meaning.endswith((">", "}", ")")) and meaning not in twice and not _AFFINE.match(meaning):
-            spelt.setdefault(meaning[:_BEGINNING], []).append((meaning, spellings[meaning]))
-    return known, list(spelt.items())
+        spelling = _USE.sub(lambda found: whole.get(found[1], found[0]) if found[1] else found[0], meaning)
+        whole[name] = spelling
+        if (found := _KIND.match(meaning)) and _folded(meaning, _groups({meaning: name})) == name:
+            bare = meaning[found.end() :]
+            for one in (meaning, bare if len(bare) >= _BEGINNING else meaning):
+                if groups.setdefault(one, name) != name:
+                    twice.add(one)
+        elif spelling.endswith((">", "}", ")")) and not _AFFINE.match(spelling):
+            otherwise.setdefault(spelling[:_BEGINNING], []).append((spelling, name))
+    for meanings in otherwise.values():
+        meanings.sort(key=lambda one: len(one[0]), reverse=True)
+    kept = _groups({one: name for one, name in groups.items() if one not in twice})
+    return _Known(known, kept, list(otherwise.items()))
+
+
+def _groups(names: Mapping[str, str]) -> _Groups:
+    starts = dict.fromkeys(re.split("[#!]", one[1:], maxsplit=1)[0] for one in names)
+    return _Groups(names, max(map(len, names), default=0), list(starts))
 
 
 def _free(name: str, taken: set[str]) -> str:

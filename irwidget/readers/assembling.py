@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from irwidget.readers import banners, ending, repeating
 from irwidget.readers.composing import Composer
 from irwidget.readers.found import PrintedDump, Said
-from irwidget.readers.grouping import Groups, LoggedCompilation
+from irwidget.readers.grouping import Groups, LoggedCompilation, Piece
 from irwidget.readers.log import Log, decoded
 from irwidget.readers.planning import planned
 from irwidget.readers.stages import LoggedStage, Told, stages
@@ -22,6 +22,10 @@ _TORN = (
     "What stands in these texts may not be theirs, and a dump may be compared with another module's: have one print "
     "at a time (rustc -C codegen-units=1, make -j1)"
 )
+_IN_TURN = (
+    "The dumps of several modules come in turn, {} times, as of processes that print at once: each stretch of one is a "
+    "lowering of its own, whose first dump is compared with nothing (make -j1 has them one after the other)"
+)
 _NAMELESS = "The log ends within the line that names a pass: what that made is not in it"
 _LINE = 1 << 12
 _TAIL = 1 << 16
@@ -33,16 +37,43 @@ def assembled(log: Log, found: Iterable[PrintedDump | Said], name: str, tool: st
     groups = Groups(log)
     groups.take(found)
     compilations = [part for one in groups.all if one.pieces for part in repeating.apart(log, one)]
-    torn = [sum(piece.printed.cut and piece.printed.stop < log.size for piece in one.pieces) for one in compilations]
+    end = _end(log)
+    torn = [sum(piece.printed.cut and piece.printed.stop < end for piece in one.pieces) for one in compilations]
     made: list[Trace | None] = []
     for one, own in zip(compilations, torn, strict=True):
         called = _called(one, name, several=len(compilations) > 1)
         made.append(_trace(log, one, called, tool, own if one.pieces[0].printed.group else sum(torn)))
     traces = [trace for trace in made if trace is not None]
+    if (turns := _turns(compilations)) > 1:
+        said = Diagnostic("warning", _IN_TURN.format(turns))
+        traces = [replace(trace, diagnostics=(*trace.diagnostics, said)) for trace in traces]
     if traces and banners.TORN.match(log.read(max(log.size - _LINE, 0), log.size).rpartition(b"\n")[2]):
         said = Diagnostic("warning", _NAMELESS, _place(log, log.size - 1))
         traces[-1] = replace(traces[-1], diagnostics=(*traces[-1].diagnostics, said))
     return traces
+
+
+def _end(log: Log) -> int:
+    """Where a log ends, but for blanks."""
+    start = max(log.size - _LINE, 0)
+    return start + len(log.read(start, log.size).rstrip())
+
+
+def _turns(compilations: Sequence[LoggedCompilation]) -> int:
+    """How often the log goes on with a module that it had left for another: passes do not begin again with it."""
+    first: dict[str, Piece] = {}
+    before, count = frozenset[str](), 0
+    for one in compilations:
+        if one.module is None or one.pieces[0].printed.group:
+            continue
+        defines, begins = one.module.defines, one.pieces[0]
+        known = next((first[symbol] for symbol in sorted(defines) if symbol in first), None)
+        if known is not None and not defines & before:
+            count += (known.printed.name, known.printed.when) != (begins.printed.name, begins.printed.when)
+        for symbol in defines:
+            first.setdefault(symbol, begins)
+        before = defines
+    return count
 
 
 def _size(stage: LoggedStage) -> int:
@@ -77,7 +108,8 @@ def _trace(log: Log, compilation: LoggedCompilation, name: str, tool: str, torn:
     said, failure = _said(log, compilation, told)
     if torn:
         said.append(Diagnostic("warning", _TORN.format(torn)))
-    cut = next((one.printed for one in compilation.pieces if one.printed.cut and one.printed.stop == log.size), None)
+    end = _end(log)
+    cut = next((one.printed for one in compilation.pieces if one.printed.cut and one.printed.stop >= end), None)
     if cut is not None:
         ends = f"The log ends in the middle of the IR {cut.when} {cut.name}: the text is what is there"
         said.append(Diagnostic("warning", ends, _place(log, max(log.size - 1, 0))))

@@ -6,6 +6,7 @@ so is one with which the passes begin again, in a language that had been lowered
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -49,6 +50,8 @@ class Piece:
     """Of MLIR, of an operation without a symbol: all symbols that it names."""
     members: frozenset[str] = frozenset()
     """Of MLIR, of an operation that is no module and has functions in it: each with its operation, `gpu.func @f`."""
+    twice: frozenset[str] = frozenset()
+    """Of MLIR, of a module that is part of no other: the functions of which several have one name, `func.func @f`."""
     nested: bool = False
     """Whether it shows a module that is part of another."""
 
@@ -67,6 +70,8 @@ class LoggedCompilation:
     """With the number of pieces before each."""
     module: Piece | None = None
     """The last that shows a module, by which the next is judged."""
+    symbols: set[str] = field(default_factory=set[str])
+    """What its modules define, all of them."""
 
 
 _Sets = dict[frozenset[str], frozenset[str]]
@@ -112,6 +117,7 @@ def looked_at(log: Log, printed: PrintedDump, sets: _Sets) -> Piece:
             once(defines - inner),
             once(one.operation for one in functions if printed.scope.whole),
             members=once(() if printed.scope.whole else (f"{one.operation} @{one.symbol}" for one in functions)),
+            twice=once(_twice(functions) if len(defines) < len(functions) and printed.scope.whole else ()),
             child=child,
             names=names,
         )
@@ -127,6 +133,12 @@ def looked_at(log: Log, printed: PrintedDump, sets: _Sets) -> Piece:
     if printed.language == "python":
         return Piece(printed, digest.digest(), defines=once(tvmscript.functions(head)))
     return Piece(printed, digest.digest(), symbol=printed.scope.function)
+
+
+def _twice(functions: Iterable[mlir.Function]) -> Iterable[str]:
+    """Those of which there are several."""
+    counts = Counter(f"{one.operation} @{one.symbol}" for one in functions)
+    return (one for one, count in counts.items() if count > 1)
 
 
 class Groups:
@@ -148,7 +160,7 @@ class Groups:
                 self._hear(one)
                 continue
             piece = looked_at(self._log, self._placed(one), self._sets)
-            if self.all and _is_nested(self.all[-1].module, piece):
+            if self.all and _is_nested(self.all[-1].module, piece) and not _is_start(self.all[-1], piece):
                 piece = replace(piece, nested=True, child=min(piece.defines))
             elif self.all and _is_filtered(self.all[-1].module, piece):
                 functions = shared_scope(function=", ".join(sorted(piece.defines)))
@@ -157,6 +169,7 @@ class Groups:
             group.pieces.append(piece)
             if piece.whole and piece.digest:
                 group.module = piece
+                group.symbols |= piece.defines
 
     def _placed(self, printed: PrintedDump) -> PrintedDump:
         """A loop or region that LLVM's code generator prints, with its function: the last printed where that has it."""
@@ -211,6 +224,15 @@ def _is_nested(module: Piece | None, piece: Piece) -> bool:
     return bool(piece.outer & module.inner) and not piece.outer & module.outer
 
 
+def _is_start(current: LoggedCompilation, piece: Piece) -> bool:
+    """Whether a whole module comes with the first pass again, which has run once: not on what is in a module."""
+    name, when = piece.printed.name, piece.printed.when
+    first, *others = current.pieces
+    if not first.whole or (first.printed.name, first.printed.when) != (name, when):
+        return False
+    return all((one.printed.name, one.printed.when) != (name, when) for one in others)
+
+
 def _is_around(before: Piece, module: Piece) -> bool:
     """Whether a module has what was printed before it as a part: all functions of that are deeper inside of it."""
     return bool(before.outer) and before.outer <= module.inner and not before.outer & module.outer
@@ -250,11 +272,13 @@ def _begins(current: LoggedCompilation, piece: Piece) -> bool:
         return True
     if same_language and piece.module and before.module and piece.module != before.module:
         return True
+    now, last = (_LOWERED.get(one.printed.language, 0) for one in (piece, current.pieces[-1]))
+    if now < last and piece.defines and current.symbols and not piece.defines & current.symbols:
+        return True  # no compiler goes back up with another program
     if not again or len(current.pieces) < 2:
         return False
-    if piece.digest == first.digest:
-        return piece.digest != before.digest
-    now, last = (_LOWERED.get(one.printed.language, 0) for one in (piece, current.pieces[-1]))
     if now < last:
         return True
+    if piece.digest == first.digest:
+        return piece.digest != before.digest
     return bool(first.kinds) and piece.kinds == first.kinds and not piece.kinds & before.kinds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from irwidget.readers import places, tvmscript
@@ -12,6 +13,11 @@ from irwidget.trace import Content, ContentCache, Dump, Trace
 
 _MOST = 1 << 27
 """Bytes of one text at most."""
+_MIR = re.compile(
+    r"(?:#[^\n]*\n)*---(?: \|\r?\n(?:  |\r?\n)*(?:; ModuleID|source_filename|target |define )"
+    r"|\r?\nname: [^\n]*\n(?:[a-zA-Z]+:[^\n]*\n)*?(?:tracksRegLiveness|registers|liveins|machineFunctionInfo|body):)"
+)
+"""How llc -stop-after begins: with LLVM IR, or with a function."""
 _NOT_IR = ("text", "json", "dot")
 
 
@@ -19,6 +25,8 @@ def kind_of(text: str) -> str:
     """The language of a text, as dumps name it."""
     if text.startswith("HloModule "):
         return "hlo"
+    if text.startswith(("---", "#")) and _MIR.match(text):
+        return "mir"
     if tvmscript.is_script(text[: tvmscript.FIRST].encode(errors="replace")):
         return "python"
     found = language.detect(text)
@@ -34,7 +42,7 @@ class IRReader(Reader):
     """A file of IR in a language that is known."""
 
     name = "ir"
-    summary = "one text of IR: a .mlir, .ll, .ptx file"
+    summary = "one text of IR: a .mlir, .ll, .mir, .ptx file"
 
     def recognises(self, given: ReaderInput) -> bool:
         log = given.log

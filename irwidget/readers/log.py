@@ -6,25 +6,24 @@ import bisect
 import contextlib
 import os
 import tempfile
-import zlib
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 from irwidget.errors import ToolError, UsageError
+from irwidget.readers import inflating
 
 MOST = 2**31
 """Bytes that a compressed log may unpack to, unless its reader is told another limit."""
 _SUSPECT = 2**26
 """Bytes from which on what is packed better than any log is refused."""
-_BEST = 500
-"""How many times smaller gzip makes a log at best; bombs are packed a thousand times."""
+_SIGN = 16
+"""Bytes by which what is packed is known."""
 WINDOW = 1 << 18
 """Bytes that are read at once."""
 _SMALL = 1 << 14
 _BLOCK = 1 << 14
 _HEAD = 1 << 18
-_GZIP = b"\x1f\x8b"
 
 
 class Log:
@@ -67,6 +66,11 @@ class Log:
         except OSError as error:
             raise ToolError(f"{self.name} cannot be read any more: {error.strerror or error}", tool="") from None
         return b"".join(parts)
+
+    def rewound(self) -> IO[bytes]:
+        """The file, at its beginning, for a program to read."""
+        self._file.seek(0)
+        return self._file
 
     @property
     def head(self) -> bytes:
@@ -154,7 +158,7 @@ class Joined(Log):
 
 
 def of_bytes(data: bytes, name: str, most: int = MOST) -> Log:
-    """A log of what is given. Raises UsageError for a gzip bomb."""
+    """A log of what is given. Raises UsageError for a bomb."""
     file = tempfile.TemporaryFile()  # noqa: SIM115  # as long as the log
     file.write(data)
     file.flush()
@@ -162,7 +166,7 @@ def of_bytes(data: bytes, name: str, most: int = MOST) -> Log:
 
 
 def of_file(path: Path, most: int = MOST) -> Log:
-    """A log that is a file. Raises UsageError when it cannot be read, and for a gzip bomb."""
+    """A log that is a file. Raises UsageError when it cannot be read, and for a bomb."""
     try:
         file = open(path, "rb")  # noqa: SIM115  # it stays open as long as the log
         return _unpacked(Log(file, str(path), path), most)
@@ -183,42 +187,26 @@ def of_stream(stream: Any, name: str, most: int = MOST) -> Log:
 
 def _unpacked(log: Log, most: int) -> Log:
     """The log itself, or what it is packed of."""
-    if log.read(0, min(log.size, 2)) != _GZIP:
+    packer = inflating.packer(log.read(0, min(log.size, _SIGN)))
+    if packer is None:
         return log
     file = tempfile.TemporaryFile()  # noqa: SIM115  # as long as the log
     made, damage = 0, ""
     try:
-        for part in _inflated(log):
+        for part in packer.pieces(log):
             file.write(part)
             made += len(part)
-            if made > most or (made > _SUSPECT and made > _BEST * log.size):
+            if made > most or (made > _SUSPECT and made > packer.best * log.size):
                 raise UsageError(
                     f"{log.name} unpacks to more than {made / 2**20:.0f} MB from {log.size / 2**20:.2g} MB: more than "
                     "a log may (most= is the limit, in bytes), or nothing that a compiler wrote. Unpack it yourself"
                 )
-    except zlib.error as error:  # what came before is still a log
+    except inflating.Damaged as error:  # what came before is still a log
         damage = f"{log.name} is damaged after {made} bytes of what it is packed of, and shown up to there: {error}"
     file.flush()
     unpacked = Log(file, log.name)
     unpacked.path, unpacked.damage = log.path, damage
     return unpacked
-
-
-def _inflated(log: Log) -> Iterator[bytes]:
-    """What a log is packed of, member by member, in pieces. Raises zlib.error where it is damaged or ends early."""
-    packed, fresh = zlib.decompressobj(wbits=31), True
-    for start in range(0, log.size, WINDOW):
-        data = log.read(start, min(start + WINDOW, log.size))
-        while data:
-            fresh = False
-            yield packed.decompress(data, 1 << 22)
-            data = packed.unconsumed_tail
-            if packed.eof:  # another member may follow
-                data, packed, fresh = packed.unused_data, zlib.decompressobj(wbits=31), True
-                if not data.startswith(_GZIP[: len(data)]):
-                    return
-    if not fresh:
-        raise zlib.error("it ends early")
 
 
 def decoded(data: bytes) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from irwidget.errors import UsageError
-from irwidget.readers import banners, numba, prefixes, printed, taichi, torch_logs, torchscript, worded, xla
+from irwidget.readers import banners, numba, prefixes, printed, sil, taichi, torch_logs, torchscript, worded, xla
 from irwidget.readers import log as logs
 from irwidget.readers.base import Reader, ReaderInput, damaged
 from irwidget.readers.folders import files, natural
@@ -16,9 +16,10 @@ from irwidget.trace import Diagnostic, Trace
 
 _FIRST = 1 << 18
 """Bytes of a file that its first banner is looked for in."""
-_PACKED = (".gz", ".gzip")
+_PACKED = (".gz", ".gzip", ".xz", ".bz2", ".zst", ".zstd")
 _OTHERS = (
-    *xla.LOGS, *torch_logs.READERS, *worded.READERS, *numba.READERS, *taichi.READERS, *torchscript.READERS
+    *xla.LOGS, *torch_logs.READERS, *worded.READERS, *numba.READERS, *taichi.READERS, *torchscript.READERS,
+    *sil.READERS,
 )  # fmt: skip
 """What tells a log of its own by its first bytes. What is told by less is no log in a folder."""
 

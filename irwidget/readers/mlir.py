@@ -121,7 +121,22 @@ def body(data: bytes) -> Body:
     if _OPERATION.match(data, stop):  # the module that the tool leaves: aliases right above it are its own
         below = max(end, data.rfind(b"#-}", end, stop))
         stop = max((found.end() for found in _BLANK.finditer(data, below, stop)), default=stop)
-    return Body(start, stop, not ended, first[1].decode(), symbol_of(line))
+    below = data[max(end, data.rfind(b"\n", end) + 1) : stop] if stop == len(data) else b""
+    return Body(start, stop, not ended or _is_torn(below), first[1].decode(), symbol_of(line))
+
+
+_CLOSED = re.compile(rb'"(?:[^"\\\n]|\\.)*+"')
+_BEGUN = re.compile(rb"[#!][\w.$-]+ =(?: \w*)?")
+
+
+def _is_torn(alias: bytes) -> bool:
+    """Whether a line that an alias begins on ends within brackets, a string or the first word."""
+    if _BEGUN.fullmatch(alias):
+        return True
+    bare = _STRING.sub(b"", alias).replace(b"->", b"")
+    pairs = (b"()", b"[]", b"{}", b"<>")
+    strings = all(_CLOSED.fullmatch(found) for found in _STRING.findall(alias))
+    return not strings or any(bare.count(one[:1]) > bare.count(one[1:]) for one in pairs)
 
 
 _BEGINS = re.compile(rb'(?:"?(?:builtin\.)?(?:module(?! asm )|func(?:\.func)?)\b)')

@@ -26,6 +26,12 @@ _NEEDLE = b" IR Dump "
 _COLOUR = re.compile(rb"\x1b\[[\d;:?]*[A-Za-z]")
 _VARYING = re.compile(rb"( *\b(?:0x[0-9a-f]+|(?=[a-f]*\d)[0-9a-f]{6,})\b|(?: +(?=\d))?\d+)")
 """A number, with the blanks that it may be filled up with, or one in hexadecimal."""
+_JOINED = re.compile(rb"[.:]|.*[A-Za-z_]\.[A-Za-z]\w*:", re.S)
+"""What stands before a number that is a part of another, or a line of a file."""
+_SIGNS = tuple(bytes((one,)) for one in b" \t:|>]})\x07")
+"""What a prefix ends with."""
+_LONGEST = 200
+"""Letters of a prefix at most."""
 _WORDS = 8
 """Spellings of a prefix at most, with `INFO` and `DEBUG`, `AM` and `PM`, `Jan` and `Feb`."""
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
@@ -52,19 +58,72 @@ def without(log: Log) -> Log:
         log = _narrow(log, "utf-8-sig")
     sample = _sample(log)
     bare = _COLOUR.sub(b"", sample)
-    prefix, coloured = _prefix(bare), bare != sample
+    prefix, coloured = _prefix(bare), bare != sample or (not sample and _is_coloured(log.head))
     if prefix is None and not coloured:
         return log
     return _Bare(log, prefix or re.compile(b""), coloured, _source(bare, prefix) if prefix else None)
 
 
+def without_common(log: Log) -> Log:
+    """The log without what all of its lines begin with but for numbers; itself where that is nothing.
+
+    It is for logs that nobody knows as they are, of other compilers than MLIR's and LLVM's.
+    """
+    sample = log.read(0, min(log.size, _SAMPLE))
+    sample = sample[: sample.rfind(b"\n") + 1]
+    lines = [line for line in sample.splitlines() if line.strip()]
+    common = _common(lines) if len(lines) > 1 else b""
+    if not common:
+        return log
+    prefix = re.compile(_pattern(common))
+    return _Bare(log, prefix, False, _source(sample, prefix))
+
+
+def _pattern(before: bytes) -> bytes:
+    return _general(before) or _blanks(before)
+
+
+def _common(lines: Sequence[bytes]) -> bytes:
+    """What these lines begin with but for numbers, up to a sign: a word that all begin with may be their own."""
+    before = b""
+    for i, words in enumerate(zip(*(_VARYING.split(line[:_LONGEST]) for line in lines), strict=False)):
+        same = words[0] if i % 2 else _shared(min(words), max(words))
+        before += same
+        if not i % 2 and any(word != same for word in words):
+            break
+    found = [*map(re.compile(_pattern(before)).match, lines)]
+    rest = [line[one.end() :] for one, line in zip(found, lines, strict=True) if one]
+    while any(rest) and all(one[:1] in b" " for one in rest):  # blanks before a number are counted to it
+        before += b" "
+        rest = [one[1:] for one in rest]
+    return before[: max(before.rfind(sign) for sign in _SIGNS) + 1]
+
+
+def _shared(one: bytes, other: bytes) -> bytes:
+    """What both begin with."""
+    return one[: next((i for i, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), len(one))]
+
+
+def _blanks(before: bytes) -> bytes:
+    """A regular expression for blanks, which may be missing at the end of a line; empty for none."""
+    return b"%b|[ \t]*(?=\r?$)" % re.escape(before) if before else b""
+
+
+def _is_coloured(head: bytes) -> bool:
+    """Whether these are the first bytes of a text with colours."""
+    return b"\0" not in head and _COLOUR.search(head) is not None
+
+
 def _sample(log: Log) -> bytes:
-    """The first banner and what follows it, in whole lines; empty where none is."""
+    """The first banner and what follows it, and the end of the log, in whole lines; empty where no banner is."""
     for at, data in log.windows(0, min(log.size, _FAR)):
         if (hit := data.find(_NEEDLE)) >= 0:
             start = at + data.rfind(b"\n", 0, hit) + 1
             found = log.read(start, min(log.size, start + _SAMPLE))
-            return found if len(found) < _SAMPLE else found[: found.rfind(b"\n") + 1]
+            if len(found) < _SAMPLE:
+                return found
+            last = log.read(max(log.size - _SAMPLE, start + _SAMPLE), log.size)
+            return found[: found.rfind(b"\n") + 1] + last[last.find(b"\n") + 1 :]
     return b""
 
 
@@ -85,18 +144,28 @@ class _Bare(Log):
 
 def _prefix(sample: bytes) -> re.Pattern[bytes] | None:
     """What most lines begin with, where banners do; numbers in it may be others."""
-    found = Counter(_general(match["before"]) for match in _BANNER.finditer(sample))
+    lines = sample.splitlines()
+    before = [match["before"] for line in lines if b" IR " in line and (match := _BANNER.match(line))]
+    found = Counter(map(_general, before))
     if not found:
         return None
     (general, count), *_ = found.most_common(1)
-    if count < _MOST * found.total():
-        known = [form for form, _ in found.most_common(_WORDS)]
-        general = b"" if b"" in known else b"(?:%b)" % b"|".join(form.replace(b"(\\d", b"(?:\\d") for form in known)
-    if not general:
-        return None
+    rare = count < _MOST * found.total()
+    known = [form for form, times in found.most_common(_WORDS) if rare or form == general or (form and times > 1)]
+    if b"" in known:
+        return _indented({*before}, lines)
+    if len(known) > 1:
+        general = b"(?:%b)" % b"|".join(form.replace(b"(\\d", b"(?:\\d") for form in known)
     prefix = re.compile(general)
-    lines = sample.splitlines()
     return prefix if sum(map(bool, map(prefix.match, lines))) >= _MOST * len(lines) else None
+
+
+def _indented(blanks: set[bytes], lines: Sequence[bytes]) -> re.Pattern[bytes] | None:
+    """The blanks before all lines, where these are as many as before banners: IR has them before most of its own."""
+    indent = blanks.pop()
+    if blanks or not indent or not all(line.startswith(indent) for line in lines if line.strip()):
+        return None
+    return re.compile(_blanks(indent))
 
 
 def _general(before: bytes) -> bytes:
@@ -107,7 +176,7 @@ def _general(before: bytes) -> bytes:
     bare = before.rstrip()
     found = _VARYING.split(bare)
     parts = [
-        _varied(part, apart=i == 1 or found[i - 1] not in (b".", b":")) if i % 2 else re.escape(part)
+        _varied(part, apart=i == 1 or not _JOINED.fullmatch(found[i - 1])) if i % 2 else re.escape(part)
         for i, part in enumerate(found)
     ]
     return b"%b(?:%b|[ \t]*(?=\r?$))" % (b"".join(parts), re.escape(before[len(bare) :])) if bare else b""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from irwidget.readers import homonyms
@@ -59,7 +59,10 @@ def stages(compilation: LoggedCompilation) -> Told:
     told = Told()
     pending: dict[Scope, Piece] = {}
     last: dict[tuple[str, Scope], tuple[bytes, int]] = {}
-    for piece in homonyms.told_apart(compilation.pieces):
+    pieces, said = homonyms.told_apart(compilation.pieces)
+    told.remarks += (Diagnostic("remark", one) for one in said)
+    alone = _without_result(pieces) if "mlir" in after else {}
+    for i, piece in enumerate(pieces):
         when = piece.printed.when
         scope = _scope(piece)
         key = (_family(piece), _bare(scope))
@@ -81,15 +84,55 @@ def stages(compilation: LoggedCompilation) -> Told:
             told.failed = piece if when == "failed" else told.failed
             step = -1 if when == "start" else 0
             told.stages.append(LoggedStage(piece.printed.name + _cut(piece), piece, scope, step, piece.printed.options))
-        told.numbers.append(len(told.stages) - 1)
         if piece.digest and told.stages:
             last[key] = piece.digest, len(told.stages) - 1
             if scope.whole:  # what was known of its functions is older than it
                 last = {one: known for one, known in last.items() if one[0] != key[0] or one == key}
             elif len(piece.defines) > 1:
                 last = {one: known for one, known in last.items() if one[1].function not in piece.defines}
+        if i in alone:
+            _take_alone(told, piece, last, unchanged=alone[i])
+        told.numbers.append(len(told.stages) - 1)
     _remark(told, pending)
     return told
+
+
+def _without_result(pieces: Sequence[Piece]) -> dict[int, bool]:
+    """The texts before passes of MLIR's of which the log has none after them, by their numbers: whether the next text
+    of what they ran on is the same. --mlir-print-ir-after-change prints none where nothing changed.
+    """
+    found: dict[int, bool] = {}
+    results: Counter[tuple[str, Scope]] = Counter()
+    following: dict[Scope, bytes] = {}
+    for i in reversed(range(len(pieces))):
+        printed, scope = pieces[i].printed, _bare(_scope(pieces[i]))
+        ran = printed.name, scope
+        if printed.language != "mlir":
+            continue
+        if printed.when != "before":
+            results[ran] += printed.when in ("after", "failed", "same")
+        elif results[ran]:
+            results[ran] -= 1
+        else:
+            found[i] = following.get(scope) == pieces[i].digest
+        if pieces[i].digest:
+            following[scope] = pieces[i].digest
+    return found
+
+
+def _take_alone(told: Told, piece: Piece, last: dict[tuple[str, Scope], tuple[bytes, int]], *, unchanged: bool) -> None:
+    """A pass of which there is only the text before it, which is among the `last`."""
+    if unchanged and told.stages:
+        scope = _scope(piece)
+        known = last[_family(piece), _bare(scope)]
+        if piece.symbol and scope.function == piece.symbol:
+            scope = shared_scope(function=f"{piece.operation} @{piece.symbol}")
+        told.stages.append(LoggedStage(piece.printed.name, piece, scope, 0, piece.printed.options, like=known[1]))
+    elif not unchanged:
+        on = "" if piece.printed.scope.whole else f" on {piece.printed.scope}"
+        told.unseen[
+            f"{piece.printed.name}{on}: the log has the text before it only; what it did shows in the next"
+        ] += 1
 
 
 def _remark(told: Told, pending: dict[Scope, Piece]) -> None:

@@ -11,9 +11,9 @@ _NAME = r'(?:[-\w.$]+|"[^"\n]*")'
 _SIGNS = (
     # First, because its texts may hold IR of any kind; a log may begin with [info], too.
     ("json", re.compile(r'\A\s*(\{\s*["}]|\[\s*([\[{"]|-?\d[\d.eE+-]*\s*(,|\]\s*\Z)))')),
-    ("ptx", re.compile(r"^\s*\.version\s+\d", re.M)),
-    ("amdgcn", re.compile(r"^\s*\.amdgcn_target|^\s*\.amdgpu_|s_endpgm", re.M)),
-    ("spirv", re.compile(r"^\s*(%\w+ = )?Op(Capability|MemoryModel|EntryPoint)\b", re.M)),
+    ("ptx", re.compile(r"^[^\S\n]*\.version\s+\d", re.M)),
+    ("amdgcn", re.compile(r"^[^\S\n]*\.amdgcn_target|^[^\S\n]*\.amdgpu_|s_endpgm", re.M)),
+    ("spirv", re.compile(r"^[^\S\n]*(%\w+ = )?Op(Capability|MemoryModel|EntryPoint)\b", re.M)),
     (
         "llvm",
         re.compile(
@@ -23,17 +23,17 @@ _SIGNS = (
         ),
     ),
     ("torchscript", re.compile(r"\A\s*graph\(%")),
-    ("dot", re.compile(r"^\s*(strict )?digraph\b", re.M)),
+    ("dot", re.compile(r"^[^\S\n]*(strict )?digraph\b", re.M)),
     ("triton", re.compile(r"\btt\.(func|return|load|store|get_program_id)\b")),
     (
         "mlir",
         re.compile(
-            r"^\s*(module|builtin\.module(?!\()|(func|llvm)\.func(?!\()|(gpu|spirv)\.module|#\w+ = "
+            r"^[^\S\n]*(module|builtin\.module(?!\()|(func|llvm)\.func(?!\()|(gpu|spirv)\.module|#\w+ = "
             r"|\"\w+\.[^\"\n]*\"\s*\()",
             re.M,
         ),
     ),
-    ("x86asm", re.compile(r"^\s*\.(text|globl|file)\b", re.M)),
+    ("x86asm", re.compile(r"^[^\S\n]*\.(text|globl|file)\b", re.M)),
 )
 
 

@@ -24,8 +24,8 @@ _READERS = (
     *("planning", "prefixes", "putting", "stages", "xla"),
 )
 _FORMATS = (
-    *("folders", "homonyms", "llvm_folder", "log_folder", "numbered", "packed", "pretty", "repeating", "rustc"),
-    *("taichi", "tilelang", "torch_logs", "torchscript", "tree", "worded"),
+    *("aliases", "folders", "gcc", "homonyms", "inflating", "jax", "llvm_folder", "log_folder", "numbered", "packed"),
+    *("pretty", "repeating", "rustc", "sil", "taichi", "tilelang", "torch_logs", "torchscript", "tree", "worded"),
 )
 _LLVM = ("llvm", "llvm_debug", "llvm_state", "debug_lines", "triples")
 PARTS: Mapping[str, Part] = {
@@ -72,7 +72,9 @@ PARTS: Mapping[str, Part] = {
         tuple(
             f"tests/readers/test_{name}.py"
             for name in (
+                "aliases",
                 "folders",
+                "hostile",
                 "numbered",
                 "pretty",
                 "repeating",

@@ -3,7 +3,7 @@
 import pytest
 
 import irwidget
-from irwidget.readers.aliases import arranged
+from irwidget.readers.aliases import arranged, shared
 from irwidget.trace import Location
 from tests.readers.test_open import BANNER
 
@@ -72,3 +72,33 @@ def test_pretty_places_go_on_with_their_callers():
     called = Location("x.py", 1, 2, Location("x.py", 9, 9, Location("x.py", 7, 1)))
     assert [(dump.text, dump.locations) for dump in low.dumps] == [("module {\n}\n", (called, called))] * 2
     assert low.diagnostics == ()
+
+
+SPELT = (
+    '"any.op"() {{t = [{tag}], w = <#x.wide<!y.ptr<vector<4xi8>>, 1>>}} : () -> vector<4xi8>\n'
+    'x.y {{s = "<id = #tag>", l = 3 >= 2, a = {type}, b = foo<id = "dummy arg data", members = {{<#type, 0>}}>}}'
+)
+TAGS = """\
+#root = #llvm.tbaa_root<id = "root <x">
+#wide = #x.wide<!y.ptr<vector<4xi8>>, 1>
+#type = #llvm.tbaa_type_desc<id = "any access", members = {<#root, 0>}>
+#type1 = #llvm.tbaa_type_desc<id = "dummy arg data", members = {<#type, 0>}>
+#tag = #llvm.tbaa_tag<base_type = #type1, access_type = #type1, offset = 0>
+"""
+
+
+def test_names_are_found_in_what_is_spelt_out_within_what_is_spelt_out():
+    """What is inside of an attribute is printed without its kind, where that is known."""
+    inner = '<id = "any access", members = {<#llvm.tbaa_root<id = "root <x">, 0>}>'
+    dummy = f'<id = "dummy arg data", members = {{<#llvm.tbaa_type_desc{inner}, 0>}}>'
+    tag = f"#llvm.tbaa_tag<base_type = {dummy}, access_type = {dummy}, offset = 0>"
+    named = SPELT.format(tag="#tag", type="#type1").replace("<#x.wide<!y.ptr<vector<4xi8>>, 1>>", "<#wide>")
+    spelt = SPELT.format(tag=tag, type=f"#llvm.tbaa_type_desc{dummy}")
+    assert shared(f"{TAGS}module {{\n}}\n", "", spelt) == ("", named)
+    own = f"#t = {tag}\n#u = #x.mine<{dummy}>\n"
+    assert shared(f"{TAGS}module {{\n}}\n", own, "x.y #t, #u") == ("#u = #x.mine<#type1>\n", "x.y #tag, #u")
+
+
+@pytest.mark.parametrize("text", ["<" * 100_000, "#x.a<" * 50_000 + ">" * 50_000, ">" * 100_000, '"<' * 50_000])
+def test_brackets_that_do_not_close_take_no_time_with_their_square(text):
+    assert shared(f"{TAGS}module {{\n}}\n", "", text) == ("", text)

@@ -44,6 +44,46 @@ def test_gcc(tmp_path):
         assert len(set(said)) > 4
 
 
+def test_what_gcc_prints_of_one_pass_is_a_text_and_of_several_is_refused(tmp_path):
+    """It does not name the passes then."""
+    if shutil.which("gcc") is None:
+        pytest.skip("needs gcc")
+    (tmp_path / "x.c").write_text("int g(int x) { return x * 2; }\nint f(int n) { return g(n) + 1; }\n")
+
+    def printed(*flags: str) -> bytes:
+        command = ["gcc", "-O2", *flags, "-S", "-o", "/dev/null", "x.c"]
+        return subprocess.run(command, cwd=tmp_path, check=True, capture_output=True).stdout
+
+    for flag, language in (("-fdump-tree-optimized=stdout", "gimple"), ("-fdump-rtl-final=stdout", "rtl")):
+        (low,) = irwidget.open(text := printed(flag))
+        assert [(one.name, one.language, one.text) for one in low.dumps] == [("output", language, text.decode())]
+    with pytest.raises(irwidget.UsageError, match="does not name them"):
+        irwidget.open(printed("-fdump-tree-all=stdout"))
+
+
+def test_jaxs_folder_has_a_lowering_for_each_compilation(tmp_path):
+    """As JAX 0.10.2 names its files. A jaxpr and a module are counted apart."""
+    names = [
+        "jax_000004_f.jaxpr.txt",
+        "jax_000011_f.jaxpr.txt",
+        "jax_000000_g.jaxpr.txt",
+        "jax_000003_<lambda>.jaxpr.txt",
+    ]
+    names += ["jax_ir0000_jit_f_compile.mlir", "jax_ir0010_jit_f_compile.mlir", "jax_ir0003_jit__lambda_compile.mlir"]
+    names += ["jax_ir0004_jit_h_i_compile.mlir", "jax_000000_g.eqn_count_pprof"]
+    for name in names:
+        (tmp_path / name).write_text(f"module @x {{\n}}\n// {name}\n" if name.endswith("mlir") else f"{{ {name} }}\n")
+    made = [(low.name, [(dump.name, dump.text.split()[-2 + ("mlir" in dump.language)]) for dump in low.dumps])
+            for low in irwidget.open(tmp_path)]  # fmt: skip
+    assert made == [
+        ("g", [("jaxpr", names[2])]),
+        ("lambda", [("jaxpr", names[3]), ("compile", names[6])]),
+        ("f 1", [("jaxpr", names[0]), ("compile", names[4])]),
+        ("f 2", [("jaxpr", names[1]), ("compile", names[5])]),
+        ("h_i", [("compile", names[7])]),
+    ]
+
+
 @pytest.mark.external
 def test_mlir_tree(tmp_path):
     from tests.readers.test_printed import MODULE, said

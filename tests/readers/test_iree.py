@@ -54,3 +54,13 @@ def test_each_part_has_its_place(both):
     parts, _ = both
     assert [(number, str(one.scope)) for number, one in enumerate(parts) if not one.scope.whole] == []
     assert sum(one.scope.anchor.startswith("util.initializer") for one in parts) == 100
+
+
+def test_what_is_compiled_after_another_of_the_same_names_is_another_lowering():
+    """The functions of the second are those deep inside of the module that the first has become."""
+    log = lzma.decompress((DATA / "iree-parts.log.xz").read_bytes()).decode()
+    (once,) = irwidget.open(log)
+    for second in (log, log.replace("tensor<8x4xf32>", "tensor<8x9xf32>")):
+        found = irwidget.open(log + second)
+        assert [[dump.name for dump in low.dumps] for low in found] == [[dump.name for dump in once.dumps]] * 2
+        assert not any("in turn" in one.message for low in found for one in low.diagnostics)

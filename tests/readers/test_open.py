@@ -58,6 +58,16 @@ def test_a_module_without_a_common_symbol_is_another_lowering():
     assert [len(low.dumps) for low in irwidget.open(twice)] == [2, 2]
 
 
+def test_modules_whose_dumps_come_in_turn_are_said_to_be_of_processes_that_print_at_once():
+    one, other = ([BANNER.format(f"{p} ({p})") + module(f) for p in "abcd"] for f in "fg")
+    mixed = irwidget.open("".join(f"{a}{b}" for a, b in zip(one, other, strict=True)))
+    assert len(mixed) == 8
+    assert all("come in turn, 6 times" in low.diagnostics[-1].message for low in mixed)
+    apart = irwidget.open("".join((*one, *other, *one)))
+    assert [len(low.dumps) for low in apart] == [4, 4, 4]
+    assert not any(low.diagnostics for low in apart)
+
+
 LLVM = "; *** IR Dump After {} on [module] ***\n; ModuleID = 'LLVMDialectModule'\n\n"
 MACHINE = (
     "# *** IR Dump After I (i) ***:\n# Machine code for function f: x\nbb.0:\n# End machine code for function f.\n"
@@ -75,10 +85,20 @@ def test_kernels_that_triton_compiles_one_after_the_other_are_lowerings():
     other = LLVM.format("A") + kernel("f", "ret") + LLVM.format("B") + kernel("f", "unreachable")
     again = irwidget.open(two[0] + MACHINE + other + MACHINE)
     assert [(low.name, [dump.name for dump in low.dumps]) for low in again] == [("f", ["A", "B", "i"])] * 2
+    twice = irwidget.open((LLVM.format("A") + kernel("f") + MACHINE) * 2)  # of a module that is printed once
+    assert [len(low.dumps) for low in twice] == [2, 2]
     (still,) = irwidget.open(two[0] + LLVM.format("A") + kernel("f", "ret") + MACHINE)
     assert [dump.name for dump in still.dumps] == ["A", "B", "A", "i"]  # a pass may run twice
     inlined = [BANNER.format("A (a)") + module(one, "help") + BANNER.format("B (b)") + module(one) for one in "fg"]
     assert [low.name for low in irwidget.open("".join(inlined))] == ["f", "g"]
+
+
+def test_a_program_that_another_compiler_goes_on_with_in_a_higher_language_is_another_lowering():
+    code = LLVM.format("A") + kernel("f") + MACHINE
+    both = irwidget.open(code + "".join(BANNER.format(f"{one} ({one})") + module("g") for one in "ab"))
+    assert [(low.name, len(low.dumps)) for low in both] == [("f", 2), ("g", 2)]
+    host = [BANNER.format(f"{one} ({one})") + module(*symbols) for one, symbols in (("a", "fg"), ("b", "g"))]
+    assert [len(low.dumps) for low in irwidget.open(host[0] + code + host[1])] == [4]  # code for a part of it
 
 
 def test_what_nothing_is_known_of_is_not_compared():

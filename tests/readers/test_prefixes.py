@@ -59,7 +59,7 @@ def read(log: str | bytes) -> list[list]:
     "prefix",
     [
         "2026-11-02T03:04:05.#Z ", "E   ", "[rank0]: ", "worker-1  | ", "\x1b[36mworker-1  |\x1b[0m ", "> ", "// ",
-        "[1,0]<stderr>:", "12:#:01 INFO \t", "(a+b)* [.] ",
+        "[1,0]<stderr>:", "12:#:01 INFO \t", "(a+b)* [.] ", "    ", "\t",
     ],
 )  # fmt: skip
 def test_what_stands_before_each_line_is_left_out(log, prefix):
@@ -71,6 +71,7 @@ def test_what_stands_before_each_line_is_left_out(log, prefix):
     [
         lambda i: f"{i:6}\t", lambda i: f"[ {i * 3.7:8.2f}s] ", lambda i: ("INFO: ", "DEBUG: ")[i // 6 % 2],
         lambda i: f"[{('7f3a2b', '7f3bcc')[i // 6 % 2]}] ", lambda i: f"12:00:01 {('AM', 'PM')[i // 6 % 2]} | ",
+        lambda i: f"I1130 09:59:50.{i:06} 4321 pass_manager.cc:{120 - i % 5}] ",
     ],
 )  # fmt: skip
 def test_prefixes_of_which_more_than_numbers_varies(prefix):
@@ -99,11 +100,28 @@ def test_lines_of_processes_that_come_in_turn_are_put_together():
     assert [said.partition(": remark: ")[0] for said in (*zero[2:], *one[2:]) if "a word" in said] == ["log:1", "log:2"]
 
 
-@pytest.mark.parametrize("prefix", ["", "  ", "\t"])
-def test_a_log_without_a_prefix_is_read_where_it_is(prefix, tmp_path):
-    path = tmp_path / "log"
-    path.write_text(prefixed(MLIR, prefix))
-    assert len(irwidget.open(path)[0].dumps) == 2
+def test_what_is_first_said_late_in_a_log_is_a_prefix_too():
+    passes = MLIR[MLIR.index("//") :]
+    log = "".join(f"9:{i // 60:02}:{i % 60:02} AM {line}" for i, line in enumerate((passes * 600).splitlines(True)))
+    late = log + "".join(f"1:00:{i:02} PM {line}" for i, line in enumerate((passes * 3).splitlines(True)))
+    texts = [dump.text for low in irwidget.open(late) for dump in low.dumps]
+    assert texts == [row[3] for row in read(passes)[0][:2]] * 603
+
+
+HALIDE = "Lowering after a:\nfor (x, 0, 1) {\n}\n\nsaid\nLowering after b:\n12 {\n\n"
+
+
+@pytest.mark.parametrize(
+    "prefix", ["", "2026-11-02T03:04:#.12Z ", "E   ", "[rank0]: ", "w-1  | ", "    ", "\x1b[36mw|\x1b[0m"]
+)
+def test_logs_of_other_compilers_have_prefixes_too(prefix):
+    assert read(prefixed(HALIDE * 2, prefix)) == read(HALIDE * 2)
+    assert len(read(HALIDE)[0]) > 2
+
+
+def test_a_log_of_which_some_lines_are_not_indented_is_read_where_it_is():
+    log = "".join(f"  {line}" if line.startswith("//") else line for line in MLIR.splitlines(True))
+    assert [row[3] for row in read(log)[0][:2]] == [row[3] for row in read(MLIR)[0][:2]]
 
 
 def test_what_stands_before_banners_alone_is_no_prefix():

@@ -133,6 +133,8 @@ def test_modules_of_one_name_are_told_apart_by_what_is_in_them():
 
 MAPS = """
 #spare = affine_map<(d0, d1) -> (d1, d0)>
+#type = #llvm.tbaa_type_desc<id = "data", members = {<#llvm.tbaa_root<id = "root">, 0>}>
+#tag = #llvm.tbaa_tag<base_type = <id = "int", members = {<#type, 0>}>, access_type = #type, offset = 0>
 module {
   func.func @f(%a: memref<4x4xf32>, %b: memref<4x4xf32>) attributes {x = "#map <affine_map<() -> ()>"} {
     linalg.generic
@@ -154,6 +156,10 @@ module {
     %v = memref.load %a[%j] : memref<8xf32>
     return %v : f32
   }
+  func.func @h(%p: !llvm.ptr) -> i32 {
+    %0 = llvm.load %p {tbaa = [#tag]} : !llvm.ptr -> i32
+    return %0 : i32
+  }
 }
 """
 
@@ -170,7 +176,7 @@ def test_maps_are_named_and_numbered_as_in_the_whole_module(extra):
         mlir("--mlir-print-ir-after-all", *scope, *extra, text=MAPS, pipeline=pipeline)
         for scope in ((), ("--mlir-print-ir-module-scope",))
     )
-    assert len(apart.dumps) == 8
+    assert len(apart.dumps) == 11
     assert [dump.text for dump in apart.dumps] == [dump.text for dump in whole.dumps]
     assert [dump.locations for dump in apart.dumps] == [dump.locations for dump in whole.dumps]
     maps = [len(re.findall("^#(?:map|set)", dump.text, re.M)) for dump in whole.dumps]
@@ -202,6 +208,24 @@ def test_before_all_is_shifted_to_what_each_pass_made():
 
 
 BEFORE_AFTER = ("--mlir-print-ir-before-all", "--mlir-print-ir-after-all")
+
+
+@pytest.mark.external
+def test_passes_that_changed_nothing_are_there_where_only_texts_before_them_are():
+    """So PassManager.enable_ir_printing() printed by default, and CIRCT's does."""
+    flat = PIPELINE.replace("inline,", "")
+    changed, each = (
+        mlir(*BEFORE_AFTER, "--mlir-print-ir-module-scope", *flags, pipeline=flat)
+        for flags in (("--mlir-print-ir-after-change",), ())
+    )
+    shown = [[(d.name, str(d.scope), d.text, d.changed) for d in low.dumps] for low in (changed, each)]
+    count = len(shown[0])
+    assert shown[0] == shown[1][:count]
+    assert sum(not dump.changed for dump in changed.dumps) > 5
+    last = [
+        f"{one.name}: the log has the text before it only; what it did shows in the next" for one in each.dumps[count:]
+    ]
+    assert [one.message for one in changed.diagnostics] == last
 
 
 @pytest.mark.external

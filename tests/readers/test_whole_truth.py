@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 import irwidget
+from irwidget.trace import predecessors
+from tests.readers.test_open import BANNER
 from tests.readers.test_printed import said
 
 EVEN = """\
@@ -140,6 +142,37 @@ def test_functions_of_one_name_are_not_compared_with_each_other():
 
 
 @pytest.mark.external
+@pytest.mark.parametrize("flags", [("-stop-after=finalize-isel",), ("-stop-before=greedy", "-simplify-mir")])
+def test_machine_ir_by_itself_is_opened(flags):
+    text = said("llc", "define i32 @f(i32 %x) {\n  %y = add i32 %x, 1\n  ret i32 %y\n}\n", *flags, output="/dev/stderr")
+    for one in (text, text[text.index("\n---\nname:") + 1 :]):
+        (low,) = irwidget.open(one)
+        assert [(dump.language, dump.text) for dump in low.dumps] == [("mir", one)]
+    with pytest.raises(irwidget.UsageError, match="no dump that a reader knows"):
+        irwidget.open("---\nname: f\non: push\njobs:\n  body: x\n")
+
+
+TWINS = "".join(
+    f"  module @{name} {{\n    func.func @main(%x: i32) -> i32 {{\n      %c = arith.constant {number} : i32\n"
+    f"      %y = arith.{op} %x, %c : i32\n      return %y : i32\n    }}\n  }}\n"
+    for name, number, op in (("a", 0, "addi"), ("b", 1, "muli"))
+)
+
+
+@pytest.mark.external
+def test_functions_of_which_the_log_does_not_say_in_which_module_they_are_are_not_compared_with_each_other():
+    """After both passes both functions are the same, and each had changed."""
+    inner = "builtin.module(canonicalize{max-iterations=0},builtin.module(func.func(canonicalize,cse)),canonicalize)"
+    flags = (f"--pass-pipeline={inner}", "--mlir-print-ir-after-all", "--mlir-disable-threading")
+    (low,) = irwidget.open(said("mlir-opt", f"module {{\n{TWINS}}}\n", *flags))
+    assert [str(dump.scope) for dump in low.dumps[1:5]] == [f"func.func @main (text {i})" for i in range(1, 5)]
+    assert predecessors(low.dumps) == [-1, 0, 0, 0, 0, 0]  # the module, and none another
+    assert [one.message.partition(",")[0] for one in low.diagnostics] == [
+        "Which of several func.func @main its texts are"
+    ]
+
+
+@pytest.mark.external
 def test_in_a_tree_folder_texts_before_passes_are_that_and_functions_have_their_folders(tmp_path):
     said("mlir-opt", GPU, f"--pass-pipeline={NESTED}", "--mlir-print-ir-after-all", "--mlir-print-ir-before-all",
          "--mlir-disable-threading", f"--mlir-print-ir-tree-dir={tmp_path}")  # fmt: skip
@@ -255,6 +288,19 @@ def test_a_log_that_is_cut_says_so_where_that_can_be_seen(log, text):
     assert [said_of(log[:at]) for at in cuts] == [["The log ends in the middle"]] * len(cuts)
     if text in ("module", "; Module"):
         assert said_of(log[: log.index(text)]) == ["The log ends in the middle"]
+
+
+def test_a_log_that_is_cut_at_a_blank_or_in_a_name_of_a_place_says_just_that():
+    module = (
+        'module {\n  xx.yy {a = 1 : i32} loc(#loc1)\n} loc(#loc)\n#loc = loc(unknown)\n#loc1 = loc("a, \\" b"(#loc))\n'
+    )
+    log = f"{BANNER.format('A (a)')}{module}\n{BANNER.format('B (b)')}{module}"
+    assert not irwidget.open(log.rstrip())[0].diagnostics
+    cuts = [log.rindex("{a") + 1 + i for i in (3, 5, 7, 9)]  # at and after blanks
+    cuts += range(log.rindex("#loc1 =") + 8, len(log) - 2)
+    for at in cuts:
+        said = [one.message[:26] for one in irwidget.open(log[:at])[0].diagnostics]
+        assert said == ["The log ends in the middle"], log[:at]
 
 
 @pytest.mark.parametrize(

@@ -202,3 +202,30 @@ def test_spirv_opt_is_told_to_print_and_each_pass_has_what_it_made(tmp_path):
         return said.stdout
 
     assert shown(low) == [(name, after(count)) for count, name in enumerate(["input", *passes])]
+
+
+def sil(name: str, *lines: str) -> str:
+    head = f"// {name}(_:)\nsil hidden [ossa] @$s{name} : $@convention(thin) (Int) -> Int {{\n"
+    return head + "".join(f"  {line}\n" for line in lines) + f"}} // end sil function '$s{name}'\n"
+
+
+@pytest.mark.parametrize("function", ["", ", Function: $sf"])
+def test_each_text_of_sil_is_of_its_function_or_of_the_module(function):
+    """As Swift's pass manager writes its lines (dumpPassInfo)."""
+    whole = f"sil_stage raw\n\nimport Builtin\n\n{sil('f', 'a', 'b')}\n{sil('g', 'c')}\n// Properties: \n"
+    cse = f"#7, stage HighLevel,Function+EarlyLoopOpt, pass 12: CSE (cse){function}\n"
+    log = (
+        f"  *** SIL module after #3, stage MandatoryOptimizations, pass 1: SILGenCleanup (silgen-cleanup)\n{whole}\n\n"
+        f"  *** SIL function before  {cse}{sil('f', 'a', 'b')}\n  *** SIL function after  {cse}{sil('f', 'a')}\n"
+        "x.swift:3:4: warning: odd\n"
+        f"  *** SIL function after  #9, stage MidLevel, pass 2: DCE (dce)\n{sil('g')}\n"
+    )
+    (low,) = irwidget.open(log)
+    assert [
+        (dump.name, str(dump.scope), low.steps[dump.step].name, dump.text) for dump in low.dumps if dump.step >= 0
+    ] == [
+        ("silgen-cleanup", "module", "MandatoryOptimizations", whole),
+        ("cse", "$sf", "HighLevel,Function+EarlyLoopOpt", sil("f", "a")),
+        ("dce", "$sg", "MidLevel", sil("g")),
+    ]
+    assert [one.message for one in low.diagnostics] == ["odd"]
