@@ -10,7 +10,7 @@ from pathlib import Path
 
 from irwidget import output
 from irwidget.experiments import stock
-from irwidget.experiments.passes import Planned, textual
+from irwidget.experiments.passes import Planned, others, textual, with_flags
 from irwidget.toolchain.language import suffix
 from irwidget.trace import Step, Trace
 
@@ -83,7 +83,8 @@ def _commands(planned: Sequence[Planned], before: str) -> Iterator[str]:
         bodies = [re.fullmatch(r"builtin\.module\((.*)\)", textual(one.arguments), re.DOTALL) for one in passes]
         if all(bodies):
             inner = ",".join(body[1] for body in bodies if body)
-            asked = Step(tool, f"--pass-pipeline={shlex.quote(f'builtin.module({inner})')}")
+            words = f"--pass-pipeline={shlex.quote(f'builtin.module({inner})')}"
+            asked = Step(tool, with_flags(words, others(passes[0].arguments)))
         else:
             asked = passes[0]
         asked, said = stock.taken(asked)
@@ -94,7 +95,8 @@ def _commands(planned: Sequence[Planned], before: str) -> Iterator[str]:
 
 def _together(one: Step) -> tuple[str, object]:
     """What passes that one command runs have in common."""
-    return one.tool, "" if textual(one.arguments).startswith("builtin.module(") else id(one)
+    alone = not textual(one.arguments).startswith("builtin.module(")
+    return one.tool, id(one) if alone else tuple(others(one.arguments))
 
 
 def _override(edited: str, trace: Trace, index: int) -> tuple[str, str] | None:

@@ -11,7 +11,7 @@ from itertools import groupby
 from irwidget import pipelines
 from irwidget.errors import UsageError, near
 from irwidget.registry import tools
-from irwidget.toolchain import option_values
+from irwidget.toolchain import mlir_opt, option_values
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Dump, Step, Trace
 
@@ -177,9 +177,21 @@ def _is_run(trace: Trace, number: int) -> bool:
 
 
 def textual(arguments: str) -> str:
-    """The textual pipeline of a tool's arguments, where these are nothing else."""
-    words = shlex.split(arguments)
+    """The textual pipeline of a tool's arguments, where these are no other passes."""
+    flags = others(arguments)
+    words = [word for word in shlex.split(arguments) if word not in flags]
     return words[0].removeprefix(_ARGUMENT) if len(words) == 1 and words[0].startswith(_ARGUMENT) else arguments
+
+
+def others(arguments: str) -> list[str]:
+    """The words that are no passes, but of all of them."""
+    return [word for word in shlex.split(arguments) if word.lstrip("-") == mlir_opt.UNREGISTERED]
+
+
+def with_flags(arguments: str, flags: Sequence[str]) -> str:
+    """Arguments behind such words."""
+    said = f"{_ARGUMENT}{shlex.quote(arguments)}" if flags and arguments.startswith("builtin.module(") else arguments
+    return " ".join([*flags, said])
 
 
 def _not_here(trace: Trace, index: int) -> str:

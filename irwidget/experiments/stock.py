@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from irwidget.experiments.passes import textual
-from irwidget.toolchain import external, mlir, mlir_names
+from irwidget.experiments.passes import others, textual, with_flags
+from irwidget.toolchain import asking, external, mlir, mlir_names
 from irwidget.trace import Step
 
 _EMBEDDED, _OWN = "mlir-opt", "torch-mlir-opt"
@@ -24,18 +24,17 @@ def programs(steps: Sequence[Step]) -> tuple[Step, ...]:
 
 
 def _parts(step: Step) -> Iterator[Step]:
-    pipeline = textual(step.arguments)
-    passes = [*_single(pipeline)] if pipeline.startswith("builtin.module(") else shlex.split(step.arguments)
+    pipeline, flags = textual(step.arguments), others(step.arguments)
+    as_text = pipeline.startswith("builtin.module(")
+    passes = [*_single(pipeline)] if as_text else [one for one in shlex.split(step.arguments) if one not in flags]
     if step.tool != _EMBEDDED or not any(map(_TORCH.search, passes)):
         yield step
         return
     for program, group in groupby(passes, key=lambda one: _OWN if _TORCH.search(one) else _EMBEDDED):
         some = [*group]
-        inside = [one.removeprefix("builtin.module(")[:-1] for one in some]
-        arguments = (
-            f"builtin.module({','.join(inside)})" if pipeline.startswith("builtin.module(") else shlex.join(some)
-        )
-        yield replace(step, tool=program, arguments=arguments)
+        inside = ",".join(one.removeprefix("builtin.module(")[:-1] for one in some)
+        arguments = f"builtin.module({inside})" if as_text else shlex.join(some)
+        yield replace(step, tool=program, arguments=with_flags(arguments, flags))
 
 
 _NO_OPTION = re.compile(r"no such option ([\w-]+).*?failed to add `([\w-]+)` with", re.DOTALL)
@@ -52,7 +51,7 @@ def taken(step: Step) -> tuple[Step, list[str]]:
     if isinstance(program, str):
         return step, said
     name = f"{step.tool} {program.version}".strip()
-    while why := external.refusal(program, kept):
+    while why := asking.refusal(program.path, kept):
         lacks = _NO_OPTION.search(why)
         fewer = _without_default(kept, lacks[1], lacks[2]) if lacks else None
         if lacks is None or fewer is None:
@@ -78,7 +77,7 @@ def _without_default(step: Step, option: str, name: str) -> Step | None:
 def _elsewhere(step: Step, said: str) -> tuple[Step, list[str]]:
     """A step of `mlir-opt` by the program of the MLIR that ran, where that is here and takes it."""
     program, other = external.find(_OWN), replace(step, tool=_OWN)
-    if step.tool != _EMBEDDED or isinstance(program, str) or external.refusal(program, other):
+    if step.tool != _EMBEDDED or isinstance(program, str) or asking.refusal(program.path, other):
         return step, [said]
     return other, [f"{said}; {_OWN} has the passes that ran"]
 

@@ -107,7 +107,7 @@ def failed(make):
 
 
 def generic(text):
-    made = Source(text, "mlir").run((generic_form.STEP,))
+    made = Source(text, "mlir").run((generic_form.step(()),))
     assert made.failure is None
     return made.dumps[-1].text
 
@@ -149,6 +149,20 @@ def test_what_the_verifier_refuses_is_taken_apart_as_operations(tool):
     assert "torch.constant.int" not in reduced.text
     again = failed(lambda: raw(reduced.text, reduced.pipeline))
     assert kind_of(low.failure).includes(kind_of(again.failure))
+
+
+@pytest.mark.parametrize("tool", ["mlir-opt", pytest.param("mlir-opt ", marks=pytest.mark.external)])
+def test_operations_of_unknown_dialects_are_taken_apart_where_they_are_allowed(tool):
+    sums = "".join(f"  %s{i + 1} = arith.addi %s{i}, %b : i32\n" for i in range(20))
+    text = f"""func.func @f(%s0: i32, %b: i32) -> i32 {{
+      {sums} "foo.x"(%s7) ({{\n  "foo.y"(%s8) : (i32) -> ()\n }}) : (i32) -> ()
+      return %s20 : i32\n}}"""
+    pipeline = f"{tool} --allow-unregistered-dialect --cse --llvm-target-to-data-layout"
+    low = failed(lambda: irwidget.lower(text, to="raw_ir", pipeline=pipeline, external=tool.endswith(" ")))
+    found = low.reduce()
+    assert (found.language, found.before, found.complete) == ("mlir", 24, True)
+    assert found.operations == 2
+    assert "--allow-unregistered-dialect" in found.command
 
 
 def test_the_pass_alone_needs_less():
@@ -356,7 +370,7 @@ def test_what_is_needed_because_it_is_used_is_used_otherwise(how):
     text, left, names = USED[how]
 
     def holds(tried):
-        ran = Source(tried, "mlir").run((Step("mlir-opt", "--canonicalize"), generic_form.STEP))
+        ran = Source(tried, "mlir").run((Step("mlir-opt", "--canonicalize"), generic_form.step(())))
         return ran.failure is None and re.search(left, ran.dumps[-1].text, re.DOTALL) is not None
 
     last = ModuleText([*mlir.smaller(generic(text), Plain(holds))][-1])

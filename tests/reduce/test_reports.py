@@ -118,6 +118,15 @@ def test_all_of_a_report():
                 "python -m irwidget lower input.mlir --to raw_ir --pipeline 'user-tool false' --toolchain a==1",
             ),
         ),
+        (
+            "mlir",
+            (Step("mlir-opt", "", program=True), Step("user-tool", "false", program=True)),
+            (),
+            (
+                "mlir",
+                "python -m irwidget lower input.mlir --to raw_ir --pipeline 'mlir-opt | user-tool false' --external",
+            ),
+        ),
     ],
 )
 def test_the_command_that_shows_the_failure_again(language, steps, words, shown):
