@@ -11,7 +11,7 @@ from typing import Protocol
 
 from irwidget import pipelines, registry
 from irwidget.errors import ToolError, UsageError
-from irwidget.reducing import failing, installed, languages, search
+from irwidget.reducing import failing, installed, languages, search, splats
 from irwidget.reducing.failing import Kind, kind_of
 from irwidget.reducing.languages import Language
 from irwidget.reducing.pool import Pool
@@ -159,10 +159,14 @@ class _Asked:
         raise problem
 
     def _forms(self, text: str, steps: tuple[Step, ...]) -> list[tuple[Language, str]]:
-        """The text as what it is, without large constants, which take most of the time, and with them; and as lines."""
+        """The text as what it is, without large constants, which take most of the time, with them, or with other values
+        where it leaves them out; and as lines.
+        """
         found = [languages.read(text, replace(self.options, elide=True), steps)]
         if found[0][0] is languages.MLIR and _leaves_out(found[0][1], text):
             found.append(languages.read(text, replace(self.options, elide=False), steps))
+        if found[0][0] is languages.MLIR and (other := splats.filled(text)) != text:
+            found.append(languages.read(other, replace(self.options, elide=False), steps))
         return found if found[0][0] is languages.TEXT else [*found, (languages.TEXT, text)]
 
 

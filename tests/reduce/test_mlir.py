@@ -11,7 +11,7 @@ from torch import nn
 
 import irwidget
 from irwidget import IRWidgetError, UsageError, pipelines
-from irwidget.reducing import mlir
+from irwidget.reducing import mlir, splats
 from irwidget.reducing.engine import Plain
 from irwidget.reducing.failing import kind_of
 from irwidget.reducing.operations import ModuleText, result_types, results_of_function, split
@@ -183,6 +183,30 @@ def test_a_predicate_says_what_is_looked_for():
         low.reduce(lambda text: "arith.remsi" in text)
     with pytest.raises(UsageError, match="This lowering is complete: say what is wrong with it"):
         low.reduce()
+
+
+def test_values_that_the_first_dump_leaves_out_are_others_where_a_pass_needs_values():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(40, 40), nn.Tanh()).eval()
+    low = irwidget.lower(model, torch.randn(2, 40), to="llvm_ir")
+    assert "dense_resource<" in low.dumps[0].text
+    reduced = low.reduce(lambda text: "fadd" in text)
+    assert reduced.complete
+    assert reduced.operations < reduced.before
+    again = raw(reduced.text, reduced.pipeline)
+    assert "fadd" in again.text
+    assert "dense_resource<" not in reduced.text
+
+
+@pytest.mark.parametrize(("text", "filled"), [
+    ("dense_resource<w> : tensor<2x3xf32>", "dense<5.000000e-01> : tensor<2x3xf32>"),
+    ("dense_resource<w> : tensor<si64>", "dense<1> : tensor<si64>"),
+    ("dense_resource<w> : vector<2xi1>", "dense<true> : vector<2xi1>"),
+    ("dense_resource<w> : tensor<2x!quant>", "dense_resource<w> : tensor<2x!quant>"),
+    ('dense_resource<w> : tensor<2xi8> {-# w: "0x" #-}', 'dense_resource<w> : tensor<2xi8> {-# w: "0x" #-}'),
+])  # fmt: skip
+def test_what_stands_for_values_that_a_text_leaves_out(text, filled):
+    assert splats.filled(text) == filled
 
 
 def test_what_a_predicate_raises_of_a_candidate_is_told_and_ends_nothing():
