@@ -88,6 +88,8 @@ def _commands(planned: Sequence[Planned], before: str) -> Iterator[str]:
         else:
             asked = passes[0]
         asked, said = stock.taken(asked)
+        if stock.is_foreign(passes[0]):
+            said = [*said, "torch-mlir-opt lacks these passes; those of another release of LLVM may do otherwise"]
         yield from (f"# {one}" for one in said)
         yield f"{asked.command}{' -S' if tool == 'opt' else ''} {before} -o {after}"
         before = after

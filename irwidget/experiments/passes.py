@@ -18,6 +18,8 @@ from irwidget.trace import Dump, Step, Trace
 _BODY = re.compile(r"((?:[\w.]+\()*[\w-]+)\{([^{}]*)\}(\)*)")
 """A textual pipeline of one pass that has options: `builtin.module(func.func(canonicalize{top-down=true}))`."""
 _ARGUMENT = "--pass-pipeline="
+GENERIC = "mlir-print-op-generic"
+"""The option of mlir-opt with which it prints what any other reads."""
 _MOST_NAMES = 3
 """Passes that are named in a title."""
 _EMPTY = "module { func.func @f() { return } }"
@@ -185,7 +187,7 @@ def textual(arguments: str) -> str:
 
 def others(arguments: str) -> list[str]:
     """The words that are no passes, but of all of them."""
-    return [word for word in shlex.split(arguments) if word.lstrip("-") == mlir_opt.UNREGISTERED]
+    return [word for word in shlex.split(arguments) if word.lstrip("-") in (mlir_opt.UNREGISTERED, GENERIC)]
 
 
 def with_flags(arguments: str, flags: Sequence[str]) -> str:

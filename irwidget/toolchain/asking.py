@@ -18,6 +18,7 @@ _REFUSED = re.compile(
     r"Unknown command line argument|no such option|not refer to a registered pass|for the -[\w-]+ option|unbalanced|"
     r"invalid value|unknown .*pass|failed to add|is not a registered"
 )
+"""What a program says of a command line that it does not take."""
 
 
 def refusal(path: str, step: Step) -> str:

@@ -75,10 +75,10 @@ func.func @f(%a: i32, %b: i32) -> i32 {
 }
 """
 HERE = not isinstance(external.find("mlir-opt"), str)
-PROGRAM = [pytest.mark.external, pytest.mark.skipif(not HERE, reason="mlir-22-tools is not installed")]
+WITH_PROGRAM = [pytest.mark.external, pytest.mark.skipif(not HERE, reason="mlir-22-tools is not installed")]
 
 
-@pytest.mark.parametrize("program", [False, pytest.param(True, marks=PROGRAM)])
+@pytest.mark.parametrize("program", [False, pytest.param(True, marks=WITH_PROGRAM)])
 def test_what_one_command_runs_goes_on_pass_by_pass_with_its_flags(program, tmp_path):
     pipeline = "mlir-opt --allow-unregistered-dialect --cse --convert-arith-to-llvm='index-bitwidth=32' --canonicalize"
     low = irwidget.lower(SUMS, to="raw_ir", pipeline=pipeline, external=program)
@@ -99,11 +99,49 @@ def test_what_one_command_runs_goes_on_pass_by_pass_with_its_flags(program, tmp_
         assert (tmp_path / "1.mlir").read_text().strip() == low.text.strip()
 
 
+TORCH, TO_TOSA = (
+    "func.func(torch-fuse-quantized-ops)",
+    "func.func(convert-torch-to-tosa{require-full-tosa-conversion=true})",
+)
+FOREIGN = "--allow-unregistered-dialect --mlir-print-op-generic --pass-pipeline='builtin.module"
+
+
+@pytest.mark.parametrize(("passes_", "commands"), [
+    ([TORCH, TO_TOSA], [f"torch-mlir-opt --pass-pipeline='builtin.module({TORCH},{TO_TOSA})'"]),
+    ([TO_TOSA, "func.func(tosa-reduce-transposes)", "cse"], [
+        f"torch-mlir-opt --mlir-print-op-generic --pass-pipeline='builtin.module({TO_TOSA})'",
+        f"mlir-opt {FOREIGN}(func.func(tosa-reduce-transposes))'",
+        "torch-mlir-opt --pass-pipeline='builtin.module(cse)'",
+    ]),
+    (["tosa-infer-shapes"], [
+        "torch-mlir-opt --mlir-print-op-generic", f"mlir-opt {FOREIGN}(tosa-infer-shapes)'", "torch-mlir-opt",
+    ]),
+])  # fmt: skip
+def test_passes_of_tosa_are_mlirs_program_to_run(passes_, commands):
+    step = Step("torch-mlir-opt", f"builtin.module({','.join(passes_)})")
+    assert [one.command for one in stock.programs([step])] == commands
+
+
+@pytest.mark.parametrize("_", [pytest.param("", marks=WITH_PROGRAM)])
+def test_what_is_saved_of_a_lowering_to_tosa_runs_with_the_programs(_, model, tmp_path):
+    low = irwidget.lower(model, torch.randn(2, 4), to="tosa_mlir", elide=False)
+    folders = [os.path.dirname(external.find(name).path) for name in ("mlir-opt", "torch-mlir-opt")]
+    environment = {**os.environ, "PATH": os.pathsep.join([*folders, os.environ["PATH"]])}
+    low.edit(1).save(tmp_path)
+    subprocess.run(["sh", tmp_path / "tools.sh"], env=environment, check=True)
+    last = max(tmp_path.glob("[0-9].mlir")).read_text()
+
+    def operations(text):
+        return sorted(re.sub(r"%\w+", "%", line).strip() for line in text.partition("{-#")[0].strip().split("\n"))
+
+    assert operations(last) == operations(low.text)  # constants are in another order
+
+
 def _stock_first():
     return os.pathsep.join([os.path.dirname(external.find("mlir-opt").path), os.environ["PATH"]])
 
 
-@pytest.mark.parametrize("_", [pytest.param("", marks=PROGRAM)])
+@pytest.mark.parametrize("_", [pytest.param("", marks=WITH_PROGRAM)])
 def test_what_a_program_runs_on_one_function_after_the_other_is_shown_in_that_order(_):
     text = SUMS.replace('"foo.bar"(%a) : (i32) -> i32', "arith.constant 1 : i32")
     two = text + text.replace("@f", "@g")
