@@ -11,7 +11,7 @@ from itertools import groupby
 from irwidget import pipelines
 from irwidget.errors import UsageError, near
 from irwidget.registry import tools
-from irwidget.toolchain import mlir_opt, option_values
+from irwidget.toolchain import mlir_flags, option_values
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Dump, Step, Trace
 
@@ -187,7 +187,7 @@ def textual(arguments: str) -> str:
 
 def others(arguments: str) -> list[str]:
     """The words that are no passes, but of all of them."""
-    return [word for word in shlex.split(arguments) if word.lstrip("-") in (mlir_opt.UNREGISTERED, GENERIC)]
+    return [word for word in shlex.split(arguments) if word.lstrip("-") in (mlir_flags.UNREGISTERED, GENERIC)]
 
 
 def with_flags(arguments: str, flags: Sequence[str]) -> str:

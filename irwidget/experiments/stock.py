@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from irwidget.experiments.passes import GENERIC, others, textual, with_flags
-from irwidget.toolchain import asking, external, mlir, mlir_names, mlir_opt
+from irwidget.toolchain import asking, external, mlir, mlir_flags, mlir_names
 from irwidget.trace import Step
 
 _EMBEDDED, _OWN = "mlir-opt", "torch-mlir-opt"
@@ -18,7 +18,7 @@ _TOSA = re.compile(r"(?:^|[-(])tosa-")
 """Passes of TOSA, which torch-mlir's routes run with its own, and its program lacks."""
 _ANCHORED = re.compile(r"(any|[\w]+\.[\w.]+)\((.*)\)", re.DOTALL)
 """Passes on the operations of a name: `func.func(cse,canonicalize)`."""
-_FOREIGN = (f"--{mlir_opt.UNREGISTERED}", f"--{GENERIC}")
+_FOREIGN = (f"--{mlir_flags.UNREGISTERED}", f"--{GENERIC}")
 """With which `mlir-opt` reads and writes what is left of torch-mlir's dialects between its own passes."""
 
 

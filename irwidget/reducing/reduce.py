@@ -18,7 +18,7 @@ from irwidget.reducing.pool import Pool
 from irwidget.reducing.report import Reduced
 from irwidget.reducing.search import Predicate, Search
 from irwidget.reducing.tasks import IRTask, Outcome
-from irwidget.toolchain import mlir_opt
+from irwidget.toolchain import mlir_flags
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Step, Trace
 
@@ -207,7 +207,7 @@ def _pretty(text: str, start: _Start, asked: _Asked, test: Search[str]) -> str:
     if start.language is not languages.MLIR:
         return text
     with contextlib.suppress(ToolError, KeyboardInterrupt):
-        read = tuple(Step("mlir-opt", flags) for flags in [mlir_opt.flags_of(start.steps)] if flags)
+        read = tuple(Step("mlir-opt", flags) for flags in [mlir_flags.flags_of(start.steps)] if flags)
         shown = Source(text, "mlir").run(read, asked.options)
         printed = shown.dumps[-1].text
         if not shown.failure and test.same(asked.pool.run(asked.task(printed, start.steps))):

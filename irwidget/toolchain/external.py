@@ -31,7 +31,7 @@ from irwidget.toolchain import (
     llvm_passes,
     llvm_state,
     mlir,
-    mlir_opt,
+    mlir_flags,
     printed,
     scratch,
 )
@@ -409,10 +409,10 @@ def _apart(tool: str, program: FoundProgram, arguments: list[str], names: list[s
     asked = [program.path, *asking.without_output(arguments), "--dump-pass-pipeline", "-o", os.devnull]
     found = _PASSES.search("\n".join(asking.asked(asked, "module {}\n"))) if names else None
     leaves = [mlir.reparsable(leaf) for leaf in mlir.leaves(found[1])] if found else []
-    known = {"pass-pipeline", mlir_opt.UNREGISTERED, *(leaf.name for leaf in leaves)}
+    known = {"pass-pipeline", mlir_flags.UNREGISTERED, *(leaf.name for leaf in leaves)}
     if [leaf.name for leaf in leaves[: len(names)]] != names or any(_flag(word) not in known for word in arguments):
         return [("", WHOLE, "")] * len(names)
-    return [(leaf.options, leaf.scope, mlir_opt.alone(tool, leaf, arguments)) for leaf in leaves]
+    return [(leaf.options, leaf.scope, mlir_flags.alone(tool, leaf, arguments)) for leaf in leaves]
 
 
 def _flag(word: str) -> str:

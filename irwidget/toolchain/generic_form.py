@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from irwidget.toolchain import external, feeding, mlir, mlir_opt, scratch
+from irwidget.toolchain import external, feeding, mlir, mlir_flags, mlir_opt, scratch
 from irwidget.toolchain.tool import Pass, Run, State, StepFailed, TextState
 from irwidget.trace import Step
 
@@ -15,7 +15,7 @@ _STEP = Step("generic form", "")
 
 def step(others: Sequence[Step]) -> Step:
     """The step that prints a module which these are to run on: what they allow, it allows."""
-    return replace(_STEP, arguments=mlir_opt.flags_of(others))
+    return replace(_STEP, arguments=mlir_flags.flags_of(others))
 
 
 _UNVERIFIED = (
