@@ -24,7 +24,11 @@ class _Parser(argparse.ArgumentParser):
             unknown = message.removeprefix(prefix).split()[0]
             if not unknown.startswith("-"):
                 raise UsageError(f"{self.prog} takes no {unknown!r} there: names stand together, before the options")
-            raise UsageError(f"{self.prog} has no option {unknown!r}. {near(unknown, option_names())}")
+            known = option_names()
+            if unknown in known:
+                where = "%lower" if self.prog == "%%lower" else "%%lower in a notebook"
+                raise UsageError(f"{self.prog} has no option {unknown!r}: it is for {where}")
+            raise UsageError(f"{self.prog} has no option {unknown!r}. {near(unknown, known)}")
         raise UsageError(f"{self.prog}: {message}. See {self.prog} --help.")
 
 

@@ -140,7 +140,8 @@ def _message(failure: Failure, trace: Trace) -> str:
         if number < len(trace.dumps) - 1:
             keep = f"open('{file}', 'w').write(error.lowering.dumps[{number}].text)"
         lines.append(f"  To see it again: {keep}, then")
-        lines.append(f"  python -m irwidget lower {file} --to raw_ir --pipeline {_quoted(failure.reproducer)}")
+        flags = " --external" if of and of.program else ""
+        lines.append(f"  python -m irwidget lower {file} --to raw_ir --pipeline {_quoted(failure.reproducer)}{flags}")
     return "\n".join(lines)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from irwidget import output
 from irwidget.experiments import stock
-from irwidget.experiments.passes import Planned, textual
+from irwidget.experiments.passes import Planned, others, textual, with_flags
 from irwidget.toolchain.language import suffix
 from irwidget.trace import Step, Trace
 
@@ -83,10 +83,13 @@ def _commands(planned: Sequence[Planned], before: str) -> Iterator[str]:
         bodies = [re.fullmatch(r"builtin\.module\((.*)\)", textual(one.arguments), re.DOTALL) for one in passes]
         if all(bodies):
             inner = ",".join(body[1] for body in bodies if body)
-            asked = Step(tool, f"--pass-pipeline={shlex.quote(f'builtin.module({inner})')}")
+            words = f"--pass-pipeline={shlex.quote(f'builtin.module({inner})')}"
+            asked = Step(tool, with_flags(words, others(passes[0].arguments)))
         else:
             asked = passes[0]
         asked, said = stock.taken(asked)
+        if stock.is_foreign(passes[0]):
+            said = [*said, "torch-mlir-opt lacks these passes; those of another release of LLVM may do otherwise"]
         yield from (f"# {one}" for one in said)
         yield f"{asked.command}{' -S' if tool == 'opt' else ''} {before} -o {after}"
         before = after
@@ -94,7 +97,8 @@ def _commands(planned: Sequence[Planned], before: str) -> Iterator[str]:
 
 def _together(one: Step) -> tuple[str, object]:
     """What passes that one command runs have in common."""
-    return one.tool, "" if textual(one.arguments).startswith("builtin.module(") else id(one)
+    alone = not textual(one.arguments).startswith("builtin.module(")
+    return one.tool, id(one) if alone else tuple(others(one.arguments))
 
 
 def _override(edited: str, trace: Trace, index: int) -> tuple[str, str] | None:

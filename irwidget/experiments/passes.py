@@ -11,13 +11,15 @@ from itertools import groupby
 from irwidget import pipelines
 from irwidget.errors import UsageError, near
 from irwidget.registry import tools
-from irwidget.toolchain import option_values
+from irwidget.toolchain import mlir_flags, option_values
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Dump, Step, Trace
 
 _BODY = re.compile(r"((?:[\w.]+\()*[\w-]+)\{([^{}]*)\}(\)*)")
 """A textual pipeline of one pass that has options: `builtin.module(func.func(canonicalize{top-down=true}))`."""
 _ARGUMENT = "--pass-pipeline="
+GENERIC = "mlir-print-op-generic"
+"""The option of mlir-opt with which it prints what any other reads."""
 _MOST_NAMES = 3
 """Passes that are named in a title."""
 _EMPTY = "module { func.func @f() { return } }"
@@ -177,9 +179,21 @@ def _is_run(trace: Trace, number: int) -> bool:
 
 
 def textual(arguments: str) -> str:
-    """The textual pipeline of a tool's arguments, where these are nothing else."""
-    words = shlex.split(arguments)
+    """The textual pipeline of a tool's arguments, where these are no other passes."""
+    flags = others(arguments)
+    words = [word for word in shlex.split(arguments) if word not in flags]
     return words[0].removeprefix(_ARGUMENT) if len(words) == 1 and words[0].startswith(_ARGUMENT) else arguments
+
+
+def others(arguments: str) -> list[str]:
+    """The words that are no passes, but of all of them."""
+    return [word for word in shlex.split(arguments) if word.lstrip("-") in (mlir_flags.UNREGISTERED, GENERIC)]
+
+
+def with_flags(arguments: str, flags: Sequence[str]) -> str:
+    """Arguments behind such words."""
+    said = f"{_ARGUMENT}{shlex.quote(arguments)}" if flags and arguments.startswith("builtin.module(") else arguments
+    return " ".join([*flags, said])
 
 
 def _not_here(trace: Trace, index: int) -> str:

@@ -10,13 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from irwidget.experiments import files, stock
-from irwidget.toolchain import external, feeding, scratch
+from irwidget.toolchain import asking, external, feeding, scratch
 from irwidget.trace import Step
 
 
 @dataclass(frozen=True)
 class Again:
-    """What the programs make of a text on which their embedded counterparts fail."""
+    """What the programs make of a text on which their embedded counterparts fail.
+
+    A command that one of them does not take shows no failure.
+    """
 
     said: str
     fails: bool
@@ -44,6 +47,8 @@ def run(text: str, steps: Sequence[Step], seconds: float) -> Again | None:
             except OSError:
                 return None
             if problem := external.how_failed(feeding.Fed(done.returncode, b"", done.stderr, True), command):
+                if asking.refusal(program.path, step):
+                    return Again(f"{name} does not take the command: {problem}", False)
                 return Again(f"Run as {name}: {problem}", True)
             given = done.stdout
     return Again(f"{name} does not fail on it", False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from irwidget.errors import UsageError
@@ -11,6 +11,7 @@ from irwidget.reducing.engine import Test
 from irwidget.reducing.operations import ModuleText
 from irwidget.toolchain import generic_form, language
 from irwidget.toolchain.run import Options, Source
+from irwidget.trace import Step
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,8 @@ LLVM = Language("llvm", llvm.smaller, llvm.count)
 TEXT = Language("text", lines.smaller, lines.count)
 
 
-def read(text: str, options: Options) -> tuple[Language, str]:
-    """The language of a text, and the text in the form in which it is taken apart.
+def read(text: str, options: Options, steps: Sequence[Step] = ()) -> tuple[Language, str]:
+    """The language of a text, and the text in the form in which it is taken apart; `steps` are to run on it.
 
     LLVM IR that its own parser refuses, and what no parser here reads, is lines. Raises UsageError for no IR.
     """
@@ -38,7 +39,7 @@ def read(text: str, options: Options) -> tuple[Language, str]:
     if found == "llvm":
         return LLVM, llvm.normal(text)
     if found == "mlir" or "module" in text:
-        made = Source(text, "mlir").run((generic_form.STEP,), options)
+        made = Source(text, "mlir").run((generic_form.step(steps),), options)
         if made.failure is None and ModuleText(made.dumps[-1].text).count():
             return MLIR, made.dumps[-1].text
     return TEXT, text

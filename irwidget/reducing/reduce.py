@@ -11,13 +11,14 @@ from typing import Protocol
 
 from irwidget import pipelines, registry
 from irwidget.errors import ToolError, UsageError
-from irwidget.reducing import failing, installed, languages, search
+from irwidget.reducing import failing, installed, languages, search, splats
 from irwidget.reducing.failing import Kind, kind_of
 from irwidget.reducing.languages import Language
 from irwidget.reducing.pool import Pool
 from irwidget.reducing.report import Reduced
 from irwidget.reducing.search import Predicate, Search
 from irwidget.reducing.tasks import IRTask, Outcome
+from irwidget.toolchain import mlir_flags
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Step, Trace
 
@@ -79,6 +80,7 @@ def runs(trace: Trace) -> list[tuple[Callable[[], str], tuple[Step, ...]]]:
     last = trace.steps[failure.step : failure.step + 1] if failure.step >= 0 else ()
     with contextlib.suppress(UsageError):
         said = pipelines.parse(failure.reproducer) if failure.reproducer else ()
+        said = tuple(replace(step, program=any(one.program for one in last)) for step in said)
         # a program may have a command line of its own, as ptxas
         last = said if said and all(step.tool in pipelines.tools() for step in said) else last
     found = [(trace.dumps[0], trace.steps)]
@@ -129,7 +131,7 @@ class _Asked:
         if not again:
             raise UsageError(f"{what} starts from no IR: low.reduce(program=True) makes the program small")
         for text, steps in again[-1:] if alone else again:
-            for language, form in self._forms(text()):
+            for language, form in self._forms(text(), steps):
                 found = self.pool.run(self.task(form, steps))
                 if wanted.is_told_as(found.kind):
                     upto = steps[: found.step + 1] if found.step >= 0 else steps
@@ -147,7 +149,7 @@ class _Asked:
                 "This lowering starts from no IR: low.reduce(predicate, program=True) makes a program small"
             )
         problem: UsageError | None = None
-        for language, form in self._forms(self.trace.dumps[0].text):
+        for language, form in self._forms(self.trace.dumps[0].text, self.trace.steps):
             try:
                 task = self.task(form, self.trace.steps)
                 return _Start(language, form, self.trace.steps, search.begun(self.pool, task, self.predicate))
@@ -156,11 +158,15 @@ class _Asked:
         assert problem
         raise problem
 
-    def _forms(self, text: str) -> list[tuple[Language, str]]:
-        """The text as what it is, without large constants, which take most of the time, and with them; and as lines."""
-        found = [languages.read(text, replace(self.options, elide=True))]
+    def _forms(self, text: str, steps: tuple[Step, ...]) -> list[tuple[Language, str]]:
+        """The text as what it is, without large constants, which take most of the time, with them, or with other values
+        where it leaves them out; and as lines.
+        """
+        found = [languages.read(text, replace(self.options, elide=True), steps)]
         if found[0][0] is languages.MLIR and _leaves_out(found[0][1], text):
-            found.append(languages.read(text, replace(self.options, elide=False)))
+            found.append(languages.read(text, replace(self.options, elide=False), steps))
+        if found[0][0] is languages.MLIR and (other := splats.filled(text)) != text:
+            found.append(languages.read(other, replace(self.options, elide=False), steps))
         return found if found[0][0] is languages.TEXT else [*found, (languages.TEXT, text)]
 
 
@@ -201,7 +207,8 @@ def _pretty(text: str, start: _Start, asked: _Asked, test: Search[str]) -> str:
     if start.language is not languages.MLIR:
         return text
     with contextlib.suppress(ToolError, KeyboardInterrupt):
-        shown = Source(text, "mlir").run((), asked.options)
+        read = tuple(Step("mlir-opt", flags) for flags in [mlir_flags.flags_of(start.steps)] if flags)
+        shown = Source(text, "mlir").run(read, asked.options)
         printed = shown.dumps[-1].text
         if not shown.failure and test.same(asked.pool.run(asked.task(printed, start.steps))):
             return printed

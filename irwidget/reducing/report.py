@@ -92,7 +92,8 @@ class Reduced:
 
     def _ours(self, file: str, words: Sequence[str] = ()) -> str:
         command = ["python", "-m", "irwidget", "lower", file, "--to", "raw_ir", "--pipeline", self.pipeline]
-        return shlex.join([*command, *words])
+        programs = ["--external"] if any(step.program for step in self.steps) else []
+        return shlex.join([*command, *programs, *words])
 
     def _programs(self) -> list[str]:
         """What the programs of the command make of it; where they take it, the command that shows the failure."""

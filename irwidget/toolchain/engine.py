@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 
-from irwidget.toolchain import events, graphs, mlir, mlir_opt, printed, tools, weights
+from irwidget.toolchain import events, graphs, mlir, mlir_flags, mlir_opt, printed, tools, weights
 from irwidget.toolchain.budget import TimeIsUp
 from irwidget.toolchain.mlir import MlirState
 from irwidget.toolchain.tool import Run, State, StepFailed, TextState, WorkerSession
@@ -66,7 +66,7 @@ def _start(run: Run) -> State | None:
     run.held.context = None  # in that of an earlier parse, the resources would be renamed
     if not isinstance(request.source, str):
         return _parse(run)
-    run.context().allow_unregistered_dialects = any(map(mlir_opt.allows_unregistered, request.steps))
+    run.context().allow_unregistered_dialects = any(map(mlir_flags.allows_unregistered, request.steps))
     first = request.steps[0] if request.steps else None
     try:
         return mlir_opt.parsed(run, first.tool if first else "mlir-opt", request.source)

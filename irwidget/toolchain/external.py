@@ -21,18 +21,28 @@ from functools import cache
 from pathlib import Path
 
 from irwidget import private_torch_mlir, registry
-from irwidget.errors import near
-from irwidget.toolchain import crashes, events, feeding, graphs, llvm, llvm_passes, llvm_state, mlir, printed, scratch
+from irwidget.toolchain import (
+    asking,
+    crashes,
+    events,
+    feeding,
+    graphs,
+    llvm,
+    llvm_passes,
+    llvm_state,
+    mlir,
+    mlir_flags,
+    printed,
+    scratch,
+)
 from irwidget.toolchain.language import detect, suffix
 from irwidget.toolchain.mlir import MlirState
 from irwidget.toolchain.tool import Pass, Run, State, StepFailed, TextState
-from irwidget.trace import Content, Diagnostic, Step
+from irwidget.trace import WHOLE, Content, Diagnostic, Scope, Step
 
 OLDEST_LLVM = 22
 _LINE = 500
 """Characters of what a program said that a message quotes; its diagnostic has more."""
-_PATIENCE = 20
-"""Seconds for a program that only says what it knows."""
 
 
 _AFTER = re.compile(r"--?print-after(-all|=.+)")
@@ -114,7 +124,7 @@ def tool(run: Run, state: State, step: Step, program: FoundProgram) -> Iterator[
         arguments = [word for word in asked if not llvm_passes.asks(word)]
         if asked != arguments:
             after = tuple(word for word in asked if _AFTER.fullmatch(word))
-            yield from _every_pass(run, state, step, [program.path, *_without_output(arguments)], after)
+            yield from _every_pass(run, state, step, [program.path, *asking.without_output(arguments)], after)
     command = [program.path, *arguments]
     yield Pass(_name(step), lambda _: _run(run, state, step, command), step.arguments, pipeline=step.command)
 
@@ -280,78 +290,6 @@ def _no_program(path: str, name: str) -> str:
     return "not a program: it starts neither with #! nor as an executable"
 
 
-_REFUSED = re.compile(
-    r"Unknown command line argument|no such option|not refer to a registered pass|for the -[\w-]+ option|unbalanced|"
-    r"invalid value|unknown .*pass|failed to add|is not a registered"
-)
-
-
-def refusal(program: FoundProgram, step: Step) -> str:
-    """Why an LLVM program would refuse a command line, in its own words; empty when it would not.
-
-    Before anything is read or written, the programs take their whole command line apart, and `--version` ends them
-    there. Passes are looked up later, so these are also tried on an empty module.
-    """
-    words = _without_output(shlex.split(step.arguments))
-    said = _asked([program.path, *words, "--version"])
-    if step.tool in ("mlir-opt", "torch-mlir-opt"):
-        said += _asked([program.path, *words, "-o", os.devnull], "module {}\n")
-    elif step.tool == "opt":
-        for word in words:
-            if re.match(r"--?passes=", word):
-                said += _asked([program.path, word, "-disable-output"])
-    lines = [re.sub(r"^\S+: ", "", line).strip() for line in said if _REFUSED.search(line) or "Did you mean" in line]
-    lines.sort(key=lambda line: "Unknown command line argument" not in line and "Did you mean" not in line)
-    told = " ".join(line.partition("  Try: ")[0] for line in lines[:2])
-    if unknown := re.search(r"unknown (?:\w+ )?pass (?:name )?'([\w-]+)'", told):
-        told += _known_as(unknown[1], _asked([program.path, "--print-passes"]))
-    return told
-
-
-def _known_as(name: str, listed: list[str]) -> str:
-    """What `--print-passes` has of a name that is no pass where it stands: another kind of pass, or near matches."""
-    kinds: dict[str, str] = {}
-    kind = ""
-    for line in listed:
-        if found := re.match(r"  ([a-z][\w-]*)(<.*)?$", line):
-            kinds.setdefault(found[1], kind)
-        elif line and not line.startswith(" "):
-            kind = line.rstrip(":")
-    if name in kinds:
-        return f". --print-passes has it among {kinds[name]!r}, which do not stand here"
-    return f". {near(name, kinds)}" if kinds else ""
-
-
-def _without_output(words: list[str]) -> list[str]:
-    """The words of a command line but for `-o FILE`."""
-    kept: list[str] = []
-    rest = iter(words)
-    for word in rest:
-        if word in ("-o", "--o"):
-            next(rest, None)
-        elif not re.match(r"--?o=", word):
-            kept.append(word)
-    return kept
-
-
-def _asked(command: list[str], text: str = "") -> list[str]:
-    with scratch.folder() as folder:
-        try:
-            done = subprocess.run(
-                command,
-                input=text,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                cwd=folder,
-                timeout=_PATIENCE,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            return []
-    return [*done.stderr.splitlines(), *done.stdout.splitlines()]
-
-
 def _input(run: Run, state: State) -> str:
     """The text that a program reads; MLIR keeps its locations, so that lines stay linked to the source."""
     if isinstance(state, MlirState):
@@ -420,35 +358,109 @@ def _hex(data: bytes, most: int = 4096) -> str:
     return "\n".join(lines) + "\n"
 
 
+_DUMPED = ("--mlir-print-ir-after-all", "--mlir-print-ir-module-scope", "--disable-symbolication")
+_FAILED = re.compile(rb"// -----// IR Dump After .* Failed \(")
+"""Begins what is printed of the IR that a failing pass leaves."""
+
+
 def _mlir_passes(run: Run, state: State, step: Step, program: FoundProgram, arguments: list[str]) -> Iterator[Pass]:
-    """mlir-opt once, with a file after every pass: only then are its passes known."""
-    with scratch.folder() as folder:
-        tree = os.path.join(folder, "tree")
-        command = [
-            program.path,
-            *arguments,
-            "--mlir-print-debuginfo",
-            "--mlir-disable-threading",
-            "--mlir-print-ir-after-all",
-            "--mlir-print-ir-module-scope",
-            f"--mlir-print-ir-tree-dir={tree}",
-        ]
-        result = _run(run, state, step, command)
-        dumped = _in_order(Path(tree))
-        states = [_state_of(run, state, step, path.read_bytes()) for path in dumped[:-1]] + [result]
-        names = [_pass_name(path) for path in dumped] or [step.tool]
-    for name, after in zip(names, states, strict=True):
-        yield Pass(name, lambda _, after=after: after, pipeline=step.command, seconds=0.0)
+    """mlir-opt once, with a file after every pass: only then are its passes known.
+
+    Printing may crash on what a pass leaves before the verifier has seen it. So how it fails is what it does when it
+    prints nothing between passes; those before are kept.
+    """
+    words = [program.path, *arguments, "--mlir-print-debuginfo", "--mlir-disable-threading"]
+    result: State | None = None
+    dumped: list[tuple[str, bytes]] = []
+    if run.request.dumps or run.request.stop_after is not None:
+        with scratch.folder() as folder:
+            tree = Path(folder, "tree")
+            with contextlib.suppress(StepFailed):
+                result = _run(run, state, step, [*words, *_DUMPED, f"--mlir-print-ir-tree-dir={tree}"])
+            paths = _in_order(tree)
+            if _side_by_side(paths):
+                paths = _as_run(paths, _printed_order([*words, *_DUMPED], _input(run, state)))
+            dumped = [(_pass_name(path), path.read_bytes()) for path in paths]
+    last = ""
+    if dumped and (result is not None or _FAILED.match(dumped[-1][1])):
+        last, _ = dumped.pop()
+    names = [*(name for name, _ in dumped), *([last] if last else [])]
+    apart = iter(_apart(step.tool, program, arguments, names))
+    for name, data in dumped:
+        yield _over(name, _state_of(run, state, step, data), next(apart))
+    if result is not None:
+        yield _over(last or step.tool, result, next(apart) if dumped else ("", WHOLE, step.command))
+    else:
+        yield Pass(last or step.tool, lambda _: _run(run, state, step, words), pipeline=step.command)
+
+
+def _over(name: str, after: State, own: tuple[str, Scope, str]) -> Pass:
+    """A pass that a program has run."""
+    return Pass(name, lambda _: after, *own, seconds=0.0)
+
+
+_PASSES = re.compile(r"^Pass Manager with \d+ passes:\n(.*?^\))", re.M | re.S)
+
+
+def _apart(tool: str, program: FoundProgram, arguments: list[str], names: list[str]) -> list[tuple[str, Scope, str]]:
+    """Options and scope of the first passes of mlir-opt, and what runs each by itself: of several functions, or where
+    there are other options than passes, no pipeline says that.
+    """
+    asked = [program.path, *asking.without_output(arguments), "--dump-pass-pipeline", "-o", os.devnull]
+    found = _PASSES.search("\n".join(asking.asked(asked, "module {}\n"))) if names else None
+    leaves = [mlir.reparsable(leaf) for leaf in mlir.leaves(found[1])] if found else []
+    known = {"pass-pipeline", mlir_flags.UNREGISTERED, *(leaf.name for leaf in leaves)}
+    if [leaf.name for leaf in leaves[: len(names)]] != names or any(_flag(word) not in known for word in arguments):
+        return [("", WHOLE, "")] * len(names)
+    return [(leaf.options, leaf.scope, mlir_flags.alone(tool, leaf, arguments)) for leaf in leaves]
+
+
+def _flag(word: str) -> str:
+    return word.lstrip("-").partition("=")[0]
 
 
 def _in_order(tree: Path) -> list[Path]:
-    """The dumps in the order in which they were made: file names begin with counters such as 2_0_."""
+    """The dumps in the order of the counters that file names begin with, such as 2_0_, which those of one folder have:
+    several operations that passes of one group ran on, one after the other, have the same.
+    """
+    return sorted(tree.rglob("*.mlir"), key=_counters)
 
-    def counters(path: Path) -> tuple[int, ...]:
-        numbers = re.match(r"(\d+(?:_\d+)*)_", path.name)
-        return tuple(int(n) for n in numbers[1].split("_")) if numbers else ()
 
-    return sorted(tree.rglob("*.mlir"), key=counters)
+def _counters(path: Path) -> tuple[int, ...]:
+    numbers = re.match(r"(\d+(?:_\d+)*)_", path.name)
+    return tuple(int(n) for n in numbers[1].split("_")) if numbers else ()
+
+
+def _side_by_side(paths: list[Path]) -> bool:
+    """Whether several operations have passes in one place of the pipeline."""
+    places = {(_counters(path)[:-1], path.parent) for path in paths}
+    return len({counters for counters, _ in places}) < len(places)
+
+
+_BANNER = re.compile(
+    rb"^// -----// IR Dump After .*?\(([\w-]+)\) \('([\w.]+)' operation(?:: @(.+))?\) //----- //$", re.M
+)
+
+
+def _printed_order(command: list[str], text: str) -> list[tuple[str, str]]:
+    """Names of passes and folders in the order in which they are printed where no files are asked for."""
+    with scratch.folder() as folder, contextlib.suppress(OSError):
+        said = feeding.run(command, text.encode(), folder).stderr
+        found = [[part.decode(errors="replace") for part in one] for one in _BANNER.findall(said)]
+        return [(name, f"{kind.replace('.', '_')}_{symbol or 'no-symbol-name'}") for name, kind, symbol in found]
+    return []
+
+
+def _as_run(paths: list[Path], order: list[tuple[str, str]]) -> list[Path]:
+    """The dumps in the order in which their passes were printed; none where that does not tell of them all."""
+    left, found = list(paths), list[Path]()
+    for name, folder in order:
+        path = next((one for one in left if (_pass_name(one), one.parent.name) == (name, folder)), None)
+        if path is None:
+            return []
+        left.remove(path)
+        found.append(path)
+    return [] if left else found
 
 
 def _pass_name(path: Path) -> str:

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from irwidget.toolchain import external, feeding, mlir, mlir_opt, scratch
+from irwidget.toolchain import external, feeding, mlir, mlir_flags, mlir_opt, scratch
 from irwidget.toolchain.tool import Pass, Run, State, StepFailed, TextState
 from irwidget.trace import Step
 
-STEP = Step("generic form", "")
+_STEP = Step("generic form", "")
+
+
+def step(others: Sequence[Step]) -> Step:
+    """The step that prints a module which these are to run on: what they allow, it allows."""
+    return replace(_STEP, arguments=mlir_flags.flags_of(others))
+
+
 _UNVERIFIED = (
     "--mlir-print-op-generic",
     "--mlir-very-unsafe-disable-verifier-on-parsing",
@@ -25,7 +33,7 @@ def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
     try:
         before = mlir_opt.as_mlir(run, state, step)
     except StepFailed:
-        unverified = _unverified(state.text) if isinstance(state, TextState) else ""
+        unverified = _unverified(state.text, step.arguments) if isinstance(state, TextState) else ""
         if not unverified:
             raise
         yield Pass(step.tool, lambda _: TextState("mlir", unverified))
@@ -43,13 +51,13 @@ def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
     yield Pass(step.tool, apply)
 
 
-def _unverified(text: str) -> str:
+def _unverified(text: str, flags: str) -> str:
     """The generic form of a text that is not verified; empty where no program reads it."""
     for name in ("torch-mlir-opt", "mlir-opt"):
         program = external.find(name)
         if not isinstance(program, str):
             with scratch.folder() as folder, contextlib.suppress(OSError):
-                fed = feeding.run([program.path, *_UNVERIFIED], text.encode(), folder)
+                fed = feeding.run([program.path, *_UNVERIFIED, *flags.split()], text.encode(), folder)
                 if not fed.returncode:
                     return fed.stdout.decode()
     return ""

@@ -121,7 +121,7 @@ def plan(pipeline: str, context: Any) -> list[PlannedPass]:
         expanded = str(passmanager.PassManager.parse(pipeline, context=context))
     except ValueError as error:
         raise PipelineError(str(error).strip()) from None
-    return [_reparsable(leaf, context) for leaf in _leaves(expanded)]
+    return [_reparsable(leaf, context) for leaf in leaves(expanded)]
 
 
 def _reparsable(leaf: PlannedPass, context: Any) -> PlannedPass:
@@ -131,12 +131,17 @@ def _reparsable(leaf: PlannedPass, context: Any) -> PlannedPass:
     try:
         passmanager.PassManager.parse(leaf.pipeline, context=context)
     except ValueError:
-        kept = [option for option in leaf.options.split() if not option.endswith("=")]
-        return PlannedPass(leaf.name, " ".join(kept), leaf.anchors)
+        return reparsable(leaf)
     return leaf
 
 
-def _leaves(pipeline: str) -> Iterator[PlannedPass]:
+def reparsable(leaf: PlannedPass) -> PlannedPass:
+    """A pass as it was printed, without the options that print as `name=`."""
+    kept = [option for option in leaf.options.split() if not option.endswith("=")]
+    return PlannedPass(leaf.name, " ".join(kept), leaf.anchors)
+
+
+def leaves(pipeline: str) -> Iterator[PlannedPass]:
     """The passes of a printed pipeline, in order."""
     anchors: list[str] = []
     position = 0

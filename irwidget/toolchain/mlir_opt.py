@@ -9,14 +9,12 @@ from itertools import zip_longest
 from typing import Any
 
 from irwidget.errors import near
-from irwidget.toolchain import events, mlir, mlir_names, printed
+from irwidget.toolchain import events, mlir, mlir_flags, mlir_names, printed
 from irwidget.toolchain.mlir import MlirState
 from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, StepFailed, TextState, refuse
 from irwidget.trace import Step
 
 _RESTRICTED = re.compile(r"restricted to '([\w.]+)'")
-_UNREGISTERED = "allow-unregistered-dialect"
-"""The option of mlir-opt with which it takes operations that it does not know."""
 _UNKNOWN = re.compile(r"'([^']*)' does not refer to a registered pass")
 _IGNORED = ("--verify-each", "--mlir-disable-threading", "--mlir-print-debuginfo", "-o", "-")
 
@@ -33,7 +31,8 @@ def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
             mlir.run(one, module.module, verify=run.request.verify, more=more)
             return module
 
-        yield Pass(one.name, apply, one.options, one.scope, f"{step.tool} --pass-pipeline='{one.pipeline}'")
+        alone_ = mlir_flags.alone(step.tool, one, mlir_flags.flags_of([step]).split())
+        yield Pass(one.name, apply, one.options, one.scope, alone_)
 
 
 def in_place(name: str, change: Callable[[Any], None]) -> Callable[[Run, State, Step], Iterator[Pass]]:
@@ -122,14 +121,9 @@ def from_flags(arguments: str, run: Run, step: Step) -> str:
             raise refuse(step, f"{step.tool} got {word!r}: passes are written --{word}; files are not read")
         if name == "pass-pipeline":
             passes += _inside_module(value, step)
-        elif name != _UNREGISTERED:
+        elif name != mlir_flags.UNREGISTERED:
             passes.append(_nested(name + (f"{{{value}}}" if value else ""), run, word, step))
     return f"builtin.module({','.join(passes)})"
-
-
-def allows_unregistered(step: Step) -> bool:
-    """Whether a step takes operations of dialects that MLIR does not know."""
-    return any(word.lstrip("-").partition("=")[0] == _UNREGISTERED for word in step.arguments.split())
 
 
 def _inside_module(pipeline: str, step: Step) -> list[str]:

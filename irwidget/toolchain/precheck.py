@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from irwidget.registry import imported, tools
-from irwidget.toolchain import events, external
+from irwidget.toolchain import asking, events, external
 from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, StepFailed, refuse
 from irwidget.trace import Step
 
@@ -65,6 +65,6 @@ def _read_by_program(step: Step, why: NeedsProgram | None) -> None:
         if hint:
             raise refuse(step, f"{why}. {hint}")
         raise StepFailed(events.Failed("tool", f"{why}; {program}" if why else program, tool=step.tool))
-    if said := external.refusal(program, step):
+    if said := asking.refusal(program.path, step):
         hint = why.hint() if why and "Did you mean" not in said else ""
         raise refuse(step, f"{step.tool} refuses {step.arguments!r}: {f'{said}. {hint}' if hint else said}")

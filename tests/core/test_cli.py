@@ -101,6 +101,7 @@ def test_a_notebook_of_kernels_and_programs_shows_their_own_views(tmp_path):
         (["lower", "nowhere.py", "--to", "tosa_mlir"], 2, "no file nowhere.py"),
         (["export", "nowhere.ipynb"], 2, "no file nowhere.ipynb"),
         (["lower"], 2, "takes one file"),
+        (["lower", "--interactive"], 2, "no option '--interactive': it is for %%lower in a notebook"),
         (["export", __file__], 2, "is no notebook"),
     ],
 )

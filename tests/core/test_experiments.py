@@ -65,6 +65,96 @@ def test_going_on_without_a_change_ends_in_the_same_text_after_the_same_passes(l
     assert [dump.text for dump in again.dumps] == [dump.text for dump in low.dumps[which:]]
 
 
+SUMS = """\
+func.func @f(%a: i32, %b: i32) -> i32 {
+  %0 = "foo.bar"(%a) : (i32) -> i32
+  %1 = arith.addi %a, %b : i32
+  %2 = arith.addi %a, %b : i32
+  %3 = arith.muli %1, %2 : i32
+  return %3 : i32
+}
+"""
+HERE = not isinstance(external.find("mlir-opt"), str)
+WITH_PROGRAM = [pytest.mark.external, pytest.mark.skipif(not HERE, reason="mlir-22-tools is not installed")]
+
+
+@pytest.mark.parametrize("program", [False, pytest.param(True, marks=WITH_PROGRAM)])
+def test_what_one_command_runs_goes_on_pass_by_pass_with_its_flags(program, tmp_path):
+    pipeline = "mlir-opt --allow-unregistered-dialect --cse --convert-arith-to-llvm='index-bitwidth=32' --canonicalize"
+    low = irwidget.lower(SUMS, to="raw_ir", pipeline=pipeline, external=program)
+    names = [dump.name for dump in low.dumps[1:]]
+    assert names == ["cse", "convert-arith-to-llvm", "canonicalize"]
+    assert "index-bitwidth=32" in low.dumps[2].options
+    for index in (0, 1, 2):
+        again = low.edit(index).run()
+        assert [dump.name for dump in again.dumps[1:]] == names[index:]
+        assert again.text == low.text
+    assert low.edit(0).without("cse").run().text.count("llvm.add") == 2
+    assert low.text.count("llvm.add") == 1
+    low.edit(1).save(tmp_path)
+    command = (tmp_path / "tools.sh").read_text().splitlines()[-1]
+    assert command.startswith("mlir-opt --allow-unregistered-dialect --pass-pipeline='builtin.module(convert-arith")
+    if HERE:
+        subprocess.run(["sh", tmp_path / "tools.sh"], env={**os.environ, "PATH": _stock_first()}, check=True)
+        assert (tmp_path / "1.mlir").read_text().strip() == low.text.strip()
+
+
+TORCH, TO_TOSA = (
+    "func.func(torch-fuse-quantized-ops)",
+    "func.func(convert-torch-to-tosa{require-full-tosa-conversion=true})",
+)
+FOREIGN = "--allow-unregistered-dialect --mlir-print-op-generic --pass-pipeline='builtin.module"
+
+
+@pytest.mark.parametrize(("passes_", "commands"), [
+    ([TORCH, TO_TOSA], [f"torch-mlir-opt --pass-pipeline='builtin.module({TORCH},{TO_TOSA})'"]),
+    ([TO_TOSA, "func.func(tosa-reduce-transposes)", "cse"], [
+        f"torch-mlir-opt --mlir-print-op-generic --pass-pipeline='builtin.module({TO_TOSA})'",
+        f"mlir-opt {FOREIGN}(func.func(tosa-reduce-transposes))'",
+        "torch-mlir-opt --pass-pipeline='builtin.module(cse)'",
+    ]),
+    (["tosa-infer-shapes"], [
+        "torch-mlir-opt --mlir-print-op-generic", f"mlir-opt {FOREIGN}(tosa-infer-shapes)'", "torch-mlir-opt",
+    ]),
+])  # fmt: skip
+def test_passes_of_tosa_are_mlirs_program_to_run(passes_, commands):
+    step = Step("torch-mlir-opt", f"builtin.module({','.join(passes_)})")
+    assert [one.command for one in stock.programs([step])] == commands
+
+
+@pytest.mark.parametrize("_", [pytest.param("", marks=WITH_PROGRAM)])
+def test_what_is_saved_of_a_lowering_to_tosa_runs_with_the_programs(_, model, tmp_path):
+    low = irwidget.lower(model, torch.randn(2, 4), to="tosa_mlir", elide=False)
+    folders = [os.path.dirname(external.find(name).path) for name in ("mlir-opt", "torch-mlir-opt")]
+    environment = {**os.environ, "PATH": os.pathsep.join([*folders, os.environ["PATH"]])}
+    low.edit(1).save(tmp_path)
+    subprocess.run(["sh", tmp_path / "tools.sh"], env=environment, check=True)
+    last = max(tmp_path.glob("[0-9].mlir")).read_text()
+
+    def operations(text):
+        return sorted(re.sub(r"%\w+", "%", line).strip() for line in text.partition("{-#")[0].strip().split("\n"))
+
+    assert operations(last) == operations(low.text)  # constants are in another order
+
+
+def _stock_first():
+    return os.pathsep.join([os.path.dirname(external.find("mlir-opt").path), os.environ["PATH"]])
+
+
+@pytest.mark.parametrize("_", [pytest.param("", marks=WITH_PROGRAM)])
+def test_what_a_program_runs_on_one_function_after_the_other_is_shown_in_that_order(_):
+    text = SUMS.replace('"foo.bar"(%a) : (i32) -> i32', "arith.constant 1 : i32")
+    two = text + text.replace("@f", "@g")
+    pipeline = "mlir-opt --pass-pipeline='builtin.module(func.func(cse,convert-arith-to-llvm),symbol-dce)'"
+    low = irwidget.lower(two, to="raw_ir", pipeline=pipeline, external=True)
+    assert [(dump.name, dump.text.count("addi")) for dump in low.dumps] == [
+        ("input", 4), ("cse", 3), ("convert-arith-to-llvm", 2),
+        ("cse", 1), ("convert-arith-to-llvm", 0), ("symbol-dce", 0),
+    ]  # fmt: skip
+    with pytest.raises(UsageError, match="which cannot be begun there. Edit dump 0"):
+        low.edit(2)
+
+
 def test_the_edited_text_is_what_runs_and_what_is_judged(linalg):
     at = next(i for i, dump in enumerate(linalg.dumps) if dump.name == "convert-torch-to-linalg")
     text = linalg.dumps[at].text
@@ -480,6 +570,10 @@ def test_passes_of_torch_mlir_are_its_own_programs_to_run(low, tmp_path):
     flags = Step("mlir-opt", "--cse --refback-munge-memref-copy --canonicalize=top-down=false", "x")
     assert [str(step.command) for step in stock.programs([flags])] == [
         "mlir-opt --cse", "torch-mlir-opt --refback-munge-memref-copy", "mlir-opt --canonicalize=top-down=false"
+    ]  # fmt: skip
+    allowed = Step("mlir-opt", "--allow-unregistered-dialect --cse --refback-munge-memref-copy")
+    assert [step.arguments for step in stock.programs([allowed])] == [
+        "--allow-unregistered-dialect --cse", "--allow-unregistered-dialect --refback-munge-memref-copy"
     ]  # fmt: skip
     assert stock.programs([*(plain := [Step("mlir-opt", "--cse"), Step("opt", "-O2")])]) == tuple(plain)
     low.edit(at).save(tmp_path)

@@ -1,6 +1,7 @@
 """Custom pipelines, IR text and TorchScript."""
 
 import stat
+import subprocess
 import sys
 
 import pytest
@@ -10,7 +11,8 @@ from hypothesis import strategies as st
 
 import irwidget
 from irwidget import pipelines
-from irwidget.toolchain import external
+from irwidget.errors import ToolError
+from irwidget.toolchain import crashes, external
 from irwidget.toolchain.run import Source
 from irwidget.trace import Step
 
@@ -115,6 +117,43 @@ def test_a_pass_that_only_the_program_has_runs_there(_, mlp):
     low, names = lowered(mlp, "mlir-opt --pass-pipeline='builtin.module(func.func(linalg-detensorize))'")
     assert names == ["linalg-detensorize"]
     assert "mlir-opt" in low.tools
+
+
+@pytest.mark.parametrize("_", [pytest.param("", marks=needs_llvm)])
+def test_the_program_fails_as_it_does_when_it_prints_nothing_between_passes(_):
+    """Printed after the pass that fails, this crashes elsewhere than in the verifier."""
+    text = """
+        func.func @f(%a: tensor<?x?xi32>, %b: tensor<?x?xi32>, %n: index) -> tensor<?x?xi32> {
+          %0 = scf.forall (%i, %j) in (%n, 32) shared_outs(%o = %b) -> (tensor<?x?xi32>) {
+            %s = tensor.extract_slice %o[%i, %j] [2, 4] [1, 1] : tensor<?x?xi32> to tensor<2x4xi32>
+            scf.forall.in_parallel {
+              tensor.parallel_insert_slice %s into %o[%i, %j] [2, 4] [1, 1] : tensor<2x4xi32> into tensor<?x?xi32>
+            }
+          }
+          return %0 : tensor<?x?xi32>
+        }"""
+    program = external.find("mlir-opt")
+    assert isinstance(program, external.FoundProgram)
+    words = [program.path, "--cse", "--scf-forall-to-for"]
+    alone = subprocess.run(words, input=text.encode(), capture_output=True, check=False)
+    assert (place := crashes.place(alone.stderr.decode()))
+    for dumps in (True, False):
+        with pytest.raises(ToolError) as caught:
+            irwidget.lower(text, to="raw_ir", pipeline=" ".join(["mlir-opt", *words[1:]]), external=True, dumps=dumps)
+        assert str(caught.value).split("\n")[0] == f"mlir-opt was killed by signal {-alone.returncode} in {place}"
+        assert [dump.name for dump in caught.value.lowering.dumps] == (["input", "cse"] if dumps else ["input"])
+
+
+@pytest.mark.parametrize("_", [pytest.param("", marks=needs_llvm)])
+def test_the_passes_before_one_that_fails_in_the_program_are_kept(_):
+    text = "func.func @f(%a: tensor<2xf32>) -> tensor<2xf32> {\n  return %a : tensor<2xf32>\n}"
+    pipeline = "mlir-opt --cse --canonicalize --llvm-target-to-data-layout --symbol-dce"
+    with pytest.raises(ToolError) as caught:
+        irwidget.lower(text, to="raw_ir", pipeline=pipeline, external=True)
+    low = caught.value.lowering
+    assert str(caught.value).endswith(f'--pipeline "{pipeline}" --external')
+    assert [dump.name for dump in low.dumps] == ["input", "cse", "canonicalize"]
+    assert low.reduce(alone=True).steps == low.trace.steps  # which start from the text before the first of them
 
 
 @pytest.mark.parametrize("_", [pytest.param("", marks=needs_llvm)])

@@ -11,7 +11,7 @@ from torch import nn
 
 import irwidget
 from irwidget import IRWidgetError, UsageError, pipelines
-from irwidget.reducing import mlir
+from irwidget.reducing import mlir, splats
 from irwidget.reducing.engine import Plain
 from irwidget.reducing.failing import kind_of
 from irwidget.reducing.operations import ModuleText, result_types, results_of_function, split
@@ -107,7 +107,7 @@ def failed(make):
 
 
 def generic(text):
-    made = Source(text, "mlir").run((generic_form.STEP,))
+    made = Source(text, "mlir").run((generic_form.step(()),))
     assert made.failure is None
     return made.dumps[-1].text
 
@@ -151,6 +151,20 @@ def test_what_the_verifier_refuses_is_taken_apart_as_operations(tool):
     assert kind_of(low.failure).includes(kind_of(again.failure))
 
 
+@pytest.mark.parametrize("tool", ["mlir-opt", pytest.param("mlir-opt ", marks=pytest.mark.external)])
+def test_operations_of_unknown_dialects_are_taken_apart_where_they_are_allowed(tool):
+    sums = "".join(f"  %s{i + 1} = arith.addi %s{i}, %b : i32\n" for i in range(20))
+    text = f"""func.func @f(%s0: i32, %b: i32) -> i32 {{
+      {sums} "foo.x"(%s7) ({{\n  "foo.y"(%s8) : (i32) -> ()\n }}) : (i32) -> ()
+      return %s20 : i32\n}}"""
+    pipeline = f"{tool} --allow-unregistered-dialect --cse --llvm-target-to-data-layout"
+    low = failed(lambda: irwidget.lower(text, to="raw_ir", pipeline=pipeline, external=tool.endswith(" ")))
+    found = low.reduce()
+    assert (found.language, found.before, found.complete) == ("mlir", 24, True)
+    assert found.operations == 2
+    assert "--allow-unregistered-dialect" in found.command
+
+
 def test_the_pass_alone_needs_less():
     low = failed(FAILURES["fft"][0])
     alone = low.reduce(alone=True)
@@ -169,6 +183,30 @@ def test_a_predicate_says_what_is_looked_for():
         low.reduce(lambda text: "arith.remsi" in text)
     with pytest.raises(UsageError, match="This lowering is complete: say what is wrong with it"):
         low.reduce()
+
+
+def test_values_that_the_first_dump_leaves_out_are_others_where_a_pass_needs_values():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(40, 40), nn.Tanh()).eval()
+    low = irwidget.lower(model, torch.randn(2, 40), to="llvm_ir")
+    assert "dense_resource<" in low.dumps[0].text
+    reduced = low.reduce(lambda text: "fadd" in text)
+    assert reduced.complete
+    assert reduced.operations < reduced.before
+    again = raw(reduced.text, reduced.pipeline)
+    assert "fadd" in again.text
+    assert "dense_resource<" not in reduced.text
+
+
+@pytest.mark.parametrize(("text", "filled"), [
+    ("dense_resource<w> : tensor<2x3xf32>", "dense<5.000000e-01> : tensor<2x3xf32>"),
+    ("dense_resource<w> : tensor<si64>", "dense<1> : tensor<si64>"),
+    ("dense_resource<w> : vector<2xi1>", "dense<true> : vector<2xi1>"),
+    ("dense_resource<w> : tensor<2x!quant>", "dense_resource<w> : tensor<2x!quant>"),
+    ('dense_resource<w> : tensor<2xi8> {-# w: "0x" #-}', 'dense_resource<w> : tensor<2xi8> {-# w: "0x" #-}'),
+])  # fmt: skip
+def test_what_stands_for_values_that_a_text_leaves_out(text, filled):
+    assert splats.filled(text) == filled
 
 
 def test_what_a_predicate_raises_of_a_candidate_is_told_and_ends_nothing():
@@ -356,7 +394,7 @@ def test_what_is_needed_because_it_is_used_is_used_otherwise(how):
     text, left, names = USED[how]
 
     def holds(tried):
-        ran = Source(tried, "mlir").run((Step("mlir-opt", "--canonicalize"), generic_form.STEP))
+        ran = Source(tried, "mlir").run((Step("mlir-opt", "--canonicalize"), generic_form.step(())))
         return ran.failure is None and re.search(left, ran.dumps[-1].text, re.DOTALL) is not None
 
     last = ModuleText([*mlir.smaller(generic(text), Plain(holds))][-1])

@@ -9,6 +9,7 @@ import pytest
 
 import irwidget
 from irwidget import cli
+from irwidget.reducing import installed
 from irwidget.reducing.failing import kind_of
 from irwidget.reducing.report import Reduced, Tried
 from irwidget.trace import Failure, Step
@@ -118,6 +119,15 @@ def test_all_of_a_report():
                 "python -m irwidget lower input.mlir --to raw_ir --pipeline 'user-tool false' --toolchain a==1",
             ),
         ),
+        (
+            "mlir",
+            (Step("mlir-opt", "", program=True), Step("user-tool", "false", program=True)),
+            (),
+            (
+                "mlir",
+                "python -m irwidget lower input.mlir --to raw_ir --pipeline 'mlir-opt | user-tool false' --external",
+            ),
+        ),
     ],
 )
 def test_the_command_that_shows_the_failure_again(language, steps, words, shown):
@@ -173,6 +183,14 @@ def test_what_the_programs_of_the_command_say_is_told(pipeline, said):
     assert found.again.fails
     assert re.search(f"\nRun as {PROGRAM}: {said}\nVersions: ", found.report)
     assert reduced(PAIR, pipeline, external=True).again is None
+
+
+def test_a_command_that_the_program_does_not_take_shows_no_failure():
+    step = Step("torch-mlir-opt", "--pass-pipeline='builtin.module(func.func(chlo-legalize-to-stablehlo))'")
+    again = installed.run("module {}", (step,), 20)
+    assert again
+    assert not again.fails
+    assert re.search("^torch-mlir-opt .* does not take the command: .*not refer to a registered pass", again.said)
 
 
 def test_a_pass_that_never_ends_is_limited_and_made_small_on_the_command_line(tmp_path, capsys):
