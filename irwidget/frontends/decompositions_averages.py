@@ -76,8 +76,29 @@ def _pooled(pool: Any, rank: int, x: Any, asked: _Asked) -> Any:
     return (total / first(pool(framed(counted, ahead, behind, 0), kernel, stride), counts)).to(x.dtype)
 
 
-_RANKS = {aten.avg_pool1d.default: 1, aten.avg_pool2d.default: 2, aten.avg_pool3d.default: 3}
-IN_STABLEHLO: dict[Any, How] = {pool: _averaged(_is_ceiled, pool, rank) for pool, rank in _RANKS.items()}
+def _in_batch(pool: Any, rank: int) -> How:
+    """Of a single image as of a batch of one."""
+
+    def takes(x: Any, *_: Any, **__: Any) -> bool:
+        return value_of(x).dim() == rank + 1
+
+    def made(x: Any, *how: Any, **named: Any) -> Any:
+        return pool(x.unsqueeze(0), *how, **named).squeeze(0) if takes(x) else NotImplemented
+
+    return takes, made
+
+
+_RANKS = {aten.avg_pool2d.default: 2, aten.avg_pool3d.default: 3}
+_SINGLE: dict[Any, How] = {aten._adaptive_avg_pool3d.default: _in_batch(aten._adaptive_avg_pool3d.default, 3)}
+IN_STABLEHLO: dict[Any, How] = {
+    **{pool: _averaged(_is_ceiled, pool, rank) for pool, rank in _RANKS.items()},
+    **_SINGLE,
+}
 """By operator: whether it is taken apart, and how."""
-IN_TOSA: dict[Any, How] = {aten.avg_pool2d.default: _averaged(_is_of_one_image, aten.avg_pool2d.default, _OF_IMAGES)}
+IN_TOSA: dict[Any, How] = {
+    aten.avg_pool2d.default: _averaged(_is_of_one_image, aten.avg_pool2d.default, _OF_IMAGES),
+    **_SINGLE,
+}
+"""The same."""
+IN_LINALG: dict[Any, How] = {**{pool: _in_batch(pool, rank) for pool, rank in _RANKS.items()}, **_SINGLE}
 """The same."""

@@ -148,23 +148,20 @@ def _by_a_row(x: Any, sizes: Sequence[Any]) -> Any:
     return aten.view.default(x.reshape([-1]), sizes) if _joins(x, sizes) else NotImplemented
 
 
-def _splits(x: Any, sizes: Any, dim: int = 0) -> bool:
+def _splits(x: Any, sizes: Sequence[Any], dim: int = 0) -> bool:
     """Whether a dynamic dimension is split, or into parts whose sizes are known at run time only."""
-    return is_open([value_of(x).shape[dim], *(sizes if isinstance(sizes, Sequence) else [sizes])])
+    return is_open([value_of(x).shape[dim], *sizes])
 
 
-def _split(x: Any, sizes: Any, dim: int = 0) -> Any:
+def _split(x: Any, sizes: Sequence[Any], dim: int = 0) -> Any:
     if not _splits(x, sizes, dim):
         return NotImplemented
-    if not isinstance(sizes, Sequence):
-        *all_but_one, _ = range(int((x.shape[dim] + sizes - 1) // sizes))  # as many as torch.export has them be
-        sizes = [*(sizes for _ in all_but_one), x.shape[dim] - len(all_but_one) * sizes]
     return [x.narrow(dim, sum(sizes[:at]), size) for at, size in enumerate(sizes)]
 
 
 EVERYWHERE: dict[Any, How] = {
     aten.as_strided.default: (_is_view, _viewed),
-    **dict.fromkeys((aten.split.Tensor, aten.split_with_sizes.default), (_splits, _split)),
+    aten.split_with_sizes.default: (_splits, _split),
 }
 """By operator: whether it is taken apart, and how."""
 IN_LINALG: dict[Any, How] = {

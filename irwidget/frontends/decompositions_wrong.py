@@ -18,6 +18,7 @@ from irwidget.frontends import (
     decompositions_empty,
     decompositions_floats,
     decompositions_folded,
+    decompositions_halves,
     decompositions_integers,
     decompositions_limits,
     decompositions_masks,
@@ -450,7 +451,8 @@ _SIGNED = {
         *(decompositions_folded.IN_ALL, decompositions_floats.IN_LINALG, decompositions_convolutions.IN_LINALG),
         *(decompositions_pools.UNEVEN, decompositions_scatter.IN_LINALG, decompositions_pads.IN_BOTH),
         {one: (_TAKES[one], _TABLE[one]) for one in (*_SCATTERS, *_INDEX_PUTS)},
-        *(decompositions_empty.IN_LINALG, decompositions_dynamic.IN_LINALG),
+        *(decompositions_empty.IN_LINALG, decompositions_dynamic.IN_LINALG, decompositions_averages.IN_LINALG),
+        decompositions_halves.EVERYWHERE,
     ),
     "TOSA": _both(
         *(_IN_TOSA, decompositions_unsigned.IN_TOSA, decompositions_truths.IN_TOSA),
@@ -462,6 +464,7 @@ _SIGNED = {
         ),
         *(decompositions_convolutions.IN_TOSA, decompositions_slices.IN_BOTH, decompositions_pads.IN_BOTH),
         *(decompositions_pools.AVERAGED, decompositions_averages.IN_TOSA, decompositions_dynamic.EVERYWHERE),
+        decompositions_halves.EVERYWHERE,
         {one: (decompositions_integers.TAKES[one], decompositions_integers.TABLE[one]) for one in _MEANS},
     ),
     "StableHLO": _both(
@@ -469,7 +472,7 @@ _SIGNED = {
         *(decompositions_truths.IN_STABLEHLO, decompositions_signed.IN_STABLEHLO, decompositions_folded.IN_ALL),
         *(decompositions_floats.IN_STABLEHLO, decompositions_unsigned.IN_STABLEHLO, decompositions_slices.IN_BOTH),
         *(decompositions_averages.IN_STABLEHLO, decompositions_convolutions.IN_STABLEHLO),
-        *(decompositions_empty.IN_ALL, decompositions_dynamic.IN_STABLEHLO),
+        *(decompositions_empty.IN_ALL, decompositions_dynamic.IN_STABLEHLO, decompositions_halves.EVERYWHERE),
         {
             aten.linalg_vector_norm.default: (_is_complex, _norm),
             aten.abs.default: (_any_of(is_byte, _is_complex), either(_abs, _size)),
@@ -485,10 +488,12 @@ _SIGNED = {
 
 def table(language: str) -> dict[Any, Callable[..., Any]]:
     """By operator, for `TOSA`, `StableHLO` or, where it is empty, linalg."""
-    return {**_TABLE, **{operator: made for operator, (_, made) in _SIGNED.get(language, {}).items()}}
+    found = {operator: made for operator, (_, made) in _SIGNED.get(language, {}).items()}
+    both = {operator: either(made, _TABLE[operator]) for operator, made in found.items() if operator in _TABLE}
+    return {**_TABLE, **found, **both}
 
 
 def takes(node: torch.fx.Node, language: str) -> bool:
     """Whether a node is lowered to something else, or refused, and taken apart in the language."""
-    found, _ = _SIGNED.get(language, {}).get(node.target) or (_TAKES.get(node.target), None)
-    return bool(found) and found(*node.args, **node.kwargs)
+    found = [_SIGNED.get(language, {}).get(node.target, (None, None))[0], _TAKES.get(node.target)]
+    return any(takes(*node.args, **node.kwargs) for takes in found if takes)

@@ -96,10 +96,12 @@ def _decomposed(
     import torch
 
     from irwidget.frontends import decompositions_dynamic, decompositions_places, gradients, refusing
+    from irwidget.frontends.decompositions_bytes import either
 
     known, open_ = private_torch_mlir.decompositions(), refusing.is_dynamic(program)
     sized = decompositions_dynamic.averages(known) if open_ else {}
-    table = {**known, **decompositions_places.traceable(known), **sized, **more}
+    table = {**known, **decompositions_places.traceable(known), **sized}
+    table |= {name: either(made, table[name]) if name in table else made for name, made in more.items()}
     alone = open_ or isinstance(model, torch.export.ExportedProgram)
     try:
         decomposed = private_torch_export.decomposed(program, table)

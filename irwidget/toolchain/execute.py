@@ -69,6 +69,7 @@ def _by_sizes(made: Callable[[], Any], step: Step, invocation: events.Invocation
 
 def _called(module: Any, step: Step, invocation: events.Invocation) -> jit.Calls:
     """What a module, which is changed, returns."""
+    _with_single_sums(module)
     if interpreted.is_needed(module):
         return interpreted.run(module, invocation)
     text, constants = _llvm_ir(module, step)
@@ -82,6 +83,27 @@ def _llvm_ir(module: Any, step: Step) -> tuple[str, Mapping[str, Any]]:
     for planned in mlir.plan(step.arguments, module.context) if step.arguments else ():
         mlir.run(planned, module)
     return translate.bare(module.operation)
+
+
+_PRODUCTS = ("stablehlo.dot_general", "stablehlo.dot", "stablehlo.convolution")
+
+
+def _with_single_sums(module: Any) -> None:
+    """StableHLO's products of halves as float32 first, in which hardware and eager PyTorch add them up.
+
+    StableHLO leaves it open ("StableHLO Specification", dot_general); `stablehlo-legalize-to-linalg` takes the halves.
+    """
+    ir = mlir.ir
+    for one in [one for one in mlir.operations(module.operation) if one.name in _PRODUCTS]:
+        kind = ir.RankedTensorType(one.results[0].type)
+        if str(kind.element_type) not in ("f16", "bf16"):
+            continue
+        with one.location, ir.InsertionPoint(one):
+            wide = one.clone()
+            wide.results[0].set_type(ir.RankedTensorType.get(kind.shape, ir.F32Type.get()))
+            narrow = ir.Operation.create("stablehlo.convert", [kind], [wide.results[0]])
+        one.results[0].replace_all_uses_with(narrow.result)
+        one.erase()
 
 
 def _without_wide_negations(module: Any) -> None:

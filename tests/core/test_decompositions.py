@@ -289,15 +289,17 @@ def test_tensors_of_no_elements_are_new_ones(target: str) -> None:
         irwidget.lower(lambda x: torch.linalg.inv(x), torch.randn(0, 2, 2), to=target)
 
 
-@pytest.mark.parametrize("to", [TOSA, STABLEHLO])
+@pytest.mark.parametrize("to", [LINALG, TOSA, STABLEHLO])
 def test_averages_of_windows_are_by_what_they_are_said_to_be(to: str) -> None:
     def pooled(x: torch.Tensor, whole: torch.Tensor) -> Any:
         images, pool = x[None], nn.functional.avg_pool2d
         made = [pool(images, 3, 2, ceil_mode=True), pool(x, 2, 3, 1, True), pool(x, 3, 2, 1, divisor_override=4)]
+        made += [pool(x, 2), nn.functional.avg_pool1d(x[0], 3), nn.functional.adaptive_avg_pool2d(x, (3, 2))]
+        made += [nn.functional.adaptive_avg_pool1d(x[0], 2), nn.functional.adaptive_avg_pool3d(images, (2, 3, 4))]
         if to == TOSA:
             return made
-        whole_ones = pool(whole, 2, 3, 1, ceil_mode=True), pool(whole, 3, 2, 1, ceil_mode=True, count_include_pad=False)
-        return *made, *whole_ones, nn.functional.avg_pool3d(images, (1, 2, 3), divisor_override=5)
+        wholes = pool(whole, 2, 3, 1, ceil_mode=True), pool(whole, 3, 2, 1, ceil_mode=True, count_include_pad=False)
+        return *made, *wholes, nn.functional.avg_pool3d(images, (1, 2, 3), divisor_override=5)
 
     given = torch.randn(2, 9, 8), torch.randint(-9, 9, (1, 2, 9, 8))
     low = irwidget.lower(pooled, *given, to=to, check=True)

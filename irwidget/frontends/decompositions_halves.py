@@ -1,0 +1,118 @@
+"""Sums of float16 and bfloat16, which eager PyTorch adds up in float32, and torch-mlir in the dtype of the result.
+
+The 257th one leaves a sum of bfloat16 where it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from irwidget.frontends.decompositions_bytes import value_of
+from irwidget.frontends.decompositions_kinds import How
+from irwidget.frontends.decompositions_pools import each
+
+aten: Any = torch.ops.aten
+HALVES = (torch.float16, torch.bfloat16)
+FEW = 8
+"""So many are left to torch-mlir: they lose little."""
+
+
+def _is_long(count: Any) -> bool:
+    return not isinstance(count, int) or count > FEW
+
+
+def _of_dims(x: Any, dims: Any = None, *_: Any, **__: Any) -> Any:
+    """How many elements of a tensor are added up along dimensions, all where none is named."""
+    shape = value_of(x).shape
+    chosen = range(len(shape)) if dims in (None, []) else [dims] if isinstance(dims, int) else dims
+    return math.prod(shape[dim] for dim in chosen)
+
+
+def _of_norm(x: Any, order: Any = 2, dims: Any = None, *_: Any, **__: Any) -> Any:
+    return _of_dims(x, dims)
+
+
+def _of_windows(rank: int) -> Callable[..., Any]:
+    return lambda x, kernel, *_, **__: math.prod(each(kernel, rank))
+
+
+def _of_all(x: Any, *_: Any, **__: Any) -> Any:
+    """How many elements a tensor has."""
+    return value_of(x).numel()
+
+
+def _of_values(x: Any, dim: int, places: Any, values: Any, *_: Any, **__: Any) -> Any:
+    """How many elements are written along a dimension, all of which may be to one place."""
+    return value_of(values).shape[dim] if value_of(values).dim() else 1
+
+
+_COUNTS: dict[Any, Callable[..., Any]] = {
+    **dict.fromkeys((aten.mean.default, aten._adaptive_avg_pool3d.default), _of_all),
+    **dict.fromkeys((aten.sum.dim_IntList, aten.mean.dim, aten.cumsum.default), _of_dims),
+    aten.linalg_vector_norm.default: _of_norm,
+    aten.avg_pool2d.default: _of_windows(2),
+    aten.avg_pool3d.default: _of_windows(3),
+    aten.scatter_add.default: _of_values,
+}
+"""By operator, how many elements it adds up."""
+
+
+def _in_single(operator: Any, count: Callable[..., Any]) -> How:
+    def takes(x: Any, *how: Any, dtype: Any = None, **named: Any) -> bool:
+        return (dtype or value_of(x).dtype) in HALVES and _is_long(count(x, *how, **named))
+
+    def made(x: Any, *how: Any, dtype: Any = None, **named: Any) -> Any:
+        if not takes(x, *how, dtype=dtype, **named):
+            return NotImplemented
+        kind = dtype or x.dtype
+        wide = [one.to(torch.float32) if _is_half(one) else one for one in (x.to(kind), *how)]
+        return operator(*wide, **named).to(kind)
+
+    return takes, made
+
+
+def _is_half(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.dtype in HALVES
+
+
+def _adds(x: Any, indices: Any, values: Any, accumulate: bool = False, *_: Any) -> bool:
+    """Whether many are added to what is at some places, as `index_add` does."""
+    return accumulate and value_of(x).dtype in HALVES and _is_long(value_of(values).numel())
+
+
+def _added(operator: Any) -> How:
+    def made(x: Any, indices: Any, values: Any, accumulate: bool = False, *more: Any) -> Any:
+        if not _adds(x, indices, values, accumulate):
+            return NotImplemented
+        return operator(x.to(torch.float32), indices, values.to(torch.float32), True, *more).to(x.dtype)
+
+    return _adds, made
+
+
+def _loses(x: Any, shape: Sequence[Any], weight: Any = None, eps: Any = None) -> bool:
+    """Whether squares of halves are added up, or the number that is added to their mean is PyTorch's own.
+
+    torch-mlir leaves it out, so that what is zero becomes no number.
+    """
+    return eps is None or value_of(x).dtype in HALVES
+
+
+def _normalized(x: Any, shape: Sequence[Any], weight: Any = None, eps: Any = None) -> Any:
+    if not _loses(x, shape, weight, eps):
+        return NotImplemented
+    wide = x.to(torch.float32) if x.dtype in HALVES else x
+    least = torch.finfo(wide.dtype).eps if eps is None else eps
+    made = wide * torch.rsqrt((wide * wide).mean(list(range(-len(shape), 0)), True) + least)
+    return (made if weight is None else made * weight).to(x.dtype)
+
+
+EVERYWHERE: dict[Any, How] = {
+    **{operator: _in_single(operator, count) for operator, count in _COUNTS.items()},
+    aten.index_put.default: _added(aten.index_put.default),
+    aten.rms_norm.default: (_loses, _normalized),
+}
+"""By operator: whether it is taken apart, and how."""
