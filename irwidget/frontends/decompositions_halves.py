@@ -61,9 +61,9 @@ _COUNTS: dict[Any, Callable[..., Any]] = {
 """By operator, how many elements it adds up."""
 
 
-def _in_single(operator: Any, count: Callable[..., Any]) -> How:
+def _in_single(operator: Any, count: Callable[..., Any], casts: Callable[[Any], bool]) -> How:
     def takes(x: Any, *how: Any, dtype: Any = None, **named: Any) -> bool:
-        return (dtype or value_of(x).dtype) in HALVES and _is_long(count(x, *how, **named))
+        return (dtype or value_of(x).dtype) in HALVES and casts(x) and _is_long(count(x, *how, **named))
 
     def made(x: Any, *how: Any, dtype: Any = None, **named: Any) -> Any:
         if not takes(x, *how, dtype=dtype, **named):
@@ -84,35 +84,48 @@ def _adds(x: Any, indices: Any, values: Any, accumulate: bool = False, *_: Any) 
     return accumulate and value_of(x).dtype in HALVES and _is_long(value_of(values).numel())
 
 
-def _added(operator: Any) -> How:
-    def made(x: Any, indices: Any, values: Any, accumulate: bool = False, *more: Any) -> Any:
-        if not _adds(x, indices, values, accumulate):
-            return NotImplemented
-        return operator(x.to(torch.float32), indices, values.to(torch.float32), True, *more).to(x.dtype)
-
-    return _adds, made
+def _added(x: Any, indices: Any, values: Any, accumulate: bool = False, *_: Any) -> Any:
+    if not _adds(x, indices, values, accumulate):
+        return NotImplemented
+    return aten.index_put.default(x.to(torch.float32), indices, values.to(torch.float32), True).to(x.dtype)
 
 
-def _loses(x: Any, shape: Sequence[Any], weight: Any = None, eps: Any = None) -> bool:
-    """Whether squares of halves are added up, or the number that is added to their mean is PyTorch's own.
+def _normalized(casts: Callable[[Any], bool]) -> How:
+    """A mean of squares in float32, and the number that is added to it where that is PyTorch's own.
 
     torch-mlir leaves it out, so that what is zero becomes no number.
     """
-    return eps is None or value_of(x).dtype in HALVES
+
+    def widens(x: Any) -> bool:
+        return value_of(x).dtype in HALVES and casts(x)
+
+    def takes(x: Any, shape: Sequence[Any], weight: Any = None, eps: Any = None) -> bool:
+        return eps is None or widens(x)
+
+    def made(x: Any, shape: Sequence[Any], weight: Any = None, eps: Any = None) -> Any:
+        if not takes(x, shape, weight, eps):
+            return NotImplemented
+        wide = x.to(torch.float32) if widens(x) else x
+        least = eps if eps is not None else torch.finfo(torch.float32 if x.dtype in HALVES else x.dtype).eps
+        made = wide * torch.rsqrt((wide * wide).mean(list(range(-len(shape), 0)), True) + least)
+        return (made if weight is None else made * weight).to(x.dtype)
+
+    return takes, made
 
 
-def _normalized(x: Any, shape: Sequence[Any], weight: Any = None, eps: Any = None) -> Any:
-    if not _loses(x, shape, weight, eps):
-        return NotImplemented
-    wide = x.to(torch.float32) if x.dtype in HALVES else x
-    least = torch.finfo(wide.dtype).eps if eps is None else eps
-    made = wide * torch.rsqrt((wide * wide).mean(list(range(-len(shape), 0)), True) + least)
-    return (made if weight is None else made * weight).to(x.dtype)
+def _has_known_sizes(x: Any) -> bool:
+    return all(isinstance(size, int) for size in value_of(x).shape)
 
 
-EVERYWHERE: dict[Any, How] = {
-    **{operator: _in_single(operator, count) for operator, count in _COUNTS.items()},
-    aten.index_put.default: _added(aten.index_put.default),
-    aten.rms_norm.default: (_loses, _normalized),
-}
+def _table(casts: Callable[[Any], bool]) -> dict[Any, How]:
+    return {
+        **{operator: _in_single(operator, count, casts) for operator, count in _COUNTS.items()},
+        aten.index_put.default: (_adds, _added),
+        aten.rms_norm.default: _normalized(casts),
+    }
+
+
+EVERYWHERE: dict[Any, How] = _table(lambda _: True)
 """By operator: whether it is taken apart, and how."""
+IN_TOSA: dict[Any, How] = _table(_has_known_sizes)
+"""The same: torch-mlir casts nothing of dynamic sizes to TOSA."""

@@ -59,3 +59,14 @@ def test_a_few_terms_and_a_norm_with_a_number_are_torch_mlirs() -> None:
     assert "torch.prims.convert_element_type" in low.dumps[0].text  # of x.float() alone
     assert low.dumps[0].text.count("torch.prims.convert_element_type") == 1
     assert str(low.check).startswith("equal to eager PyTorch"), low.check
+
+
+def test_halves_of_dynamic_sizes_reach_tosa_as_they_are() -> None:
+    """torch-mlir casts nothing of dynamic sizes there."""
+
+    def few(x: torch.Tensor) -> Any:
+        return x.mean(1), F.rms_norm(x, (600,))
+
+    sizes = {0: torch.export.Dim.AUTO}
+    low = irwidget.lower(few, LONG.bfloat16(), to="tosa_mlir", dynamic_shapes=(sizes,), check=True)
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check
