@@ -219,13 +219,19 @@ def _calls(model: Any, visible: Mapping[str, Any]) -> Iterator[Call]:
     if by_name and all(p.name in by_name for p in required) and any(_is_input(v) for v in by_name.values()):
         bound = inspect.Signature(parameters).bind(**by_name)
         yield Call(bound.args, bound.kwargs, told=True)
+    names = {p.name for p in nameable}
+    for value in visible.values():
+        if isinstance(value, Mapping) and names.issuperset(value) and any(map(_is_input, value.values())):
+            yield Call((), dict(value), told=True)
     tensors = [v for v in visible.values() if isinstance(v, torch.Tensor) and not isinstance(v, torch.nn.Parameter)]
     positional = [p for p in required if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     wanted = max(1, len(positional))
     if not parameters:
         yield Call((), told=True)
         return
-    yield from itertools.islice((Call(chosen) for chosen in itertools.permutations(tensors, wanted)), MOST_ATTEMPTS)
+    rows = (tuple(v) for v in visible.values() if isinstance(v, tuple | list) and any(map(_is_input, v)))
+    chosen = itertools.chain(itertools.permutations(tensors, wanted), (one for one in rows if len(one) >= wanted))
+    yield from map(Call, itertools.islice(chosen, MOST_ATTEMPTS))
 
 
 def _parameters(model: Any) -> list[inspect.Parameter]:

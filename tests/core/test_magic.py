@@ -73,6 +73,14 @@ PAIRINGS = {
     "parameter names": ("a = torch.randn(7, 4)\nx = torch.randn(2, 4)\nnet = Net()", "tensor<2x4xf32>"),
     "closing call": ("a = torch.randn(7, 4)\nx = torch.randn(2, 4)\nnet = Net()\nnet(a)", "tensor<7x4xf32>"),
     "function": ("def f(p, q):\n    return p @ q\np = torch.randn(5, 6)\nq = torch.randn(6, 7)", "tensor<5x7xf32>"),
+    "a tuple of inputs": (
+        "def f(p, q):\n    return p @ q\nexample_inputs = (torch.randn(5, 6), torch.randn(6, 7))",
+        "tensor<5x7xf32>",
+    ),
+    "a dict of inputs": (
+        "def f(p, q):\n    return p @ q\nq = 1\ngiven = {'q': torch.randn(6, 7), 'p': torch.randn(5, 6)}",
+        "tensor<5x7xf32>",
+    ),
     "explore": ("import irwidget\nirwidget.explore(Net(), torch.randn(3, 4))", "tensor<3x4xf32>"),
     "explorer's own call": ("__explore__(Net(), torch.randn(6, 4))", "tensor<6x4xf32>"),
     "explorer's own call, several inputs": (
