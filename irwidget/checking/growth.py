@@ -25,8 +25,8 @@ class Call(Protocol):
 
 
 _SUMMED_IN_SINGLE = (torch.float16, torch.bfloat16)
-"""What is added up in float32, but for a few terms."""
-_FEW = 8
+FEW = 8
+"""So many of these are added up as they are, more in float32."""
 _FOURIER = frozenset("fft_fft fft_ifft fft_rfft fft_irfft fft_hfft fft_ihfft".split())
 _ELIMINATIONS = frozenset("linalg_slogdet _linalg_slogdet linalg_det _linalg_det slogdet logdet det".split())
 """torch-mlir computes them by elimination, of rows as they come."""
@@ -63,7 +63,7 @@ def growth(node: Call, args: Values) -> float:
     if length <= 1:
         return 1.0
     if any(dtype_of(meta) in _SUMMED_IN_SINGLE for meta in pytree.tree_leaves(node.meta.get("val"))):
-        return 1.0 + math.sqrt(min(length, _FEW)) / 2
+        return 1.0 + math.sqrt(min(length, FEW)) / 2
     return 1.0 + math.sqrt(length) / 2 + length / 16
 
 

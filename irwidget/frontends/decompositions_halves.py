@@ -1,6 +1,6 @@
 """Sums of float16 and bfloat16, which eager PyTorch adds up in float32, and torch-mlir in the dtype of the result.
 
-The 257th one leaves a sum of bfloat16 where it is.
+To 256, bfloat16 adds 1 in vain.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Any
 
 import torch
 
+from irwidget.checking.growth import FEW
 from irwidget.frontends.decompositions_bytes import value_of
+from irwidget.frontends.decompositions_dynamic import is_open
 from irwidget.frontends.decompositions_kinds import How
+from irwidget.frontends.decompositions_narrow import HALVES, single
 from irwidget.frontends.decompositions_pools import each
 
 aten: Any = torch.ops.aten
-HALVES = (torch.float16, torch.bfloat16)
-FEW = 8
-"""So many are left to torch-mlir: they lose little."""
 
 
 def _is_long(count: Any) -> bool:
@@ -45,18 +45,29 @@ def _of_all(x: Any, *_: Any, **__: Any) -> Any:
     return value_of(x).numel()
 
 
-def _of_values(x: Any, dim: int, places: Any, values: Any, *_: Any, **__: Any) -> Any:
-    """How many elements are written along a dimension, all of which may be to one place."""
-    return value_of(values).shape[dim] if value_of(values).dim() else 1
+def _of_values(x: Any, dim: int, places: Any, values: Any, reduce: str = "sum", **_: Any) -> Any:
+    """How many elements are added along a dimension, all of which may be to one place."""
+    return value_of(values).shape[dim] if reduce in ("sum", "mean") and value_of(values).dim() else 1
+
+
+def _of_written(x: Any, indices: Any, values: Any, accumulate: bool = False, *_: Any) -> Any:
+    """The same at indices, as `index_add` has it."""
+    return value_of(values).numel() if accumulate else 1
+
+
+def _of_bags(weight: Any, indices: Any, *_: Any, **__: Any) -> Any:
+    return value_of(indices).numel()
 
 
 _COUNTS: dict[Any, Callable[..., Any]] = {
     **dict.fromkeys((aten.mean.default, aten._adaptive_avg_pool3d.default), _of_all),
     **dict.fromkeys((aten.sum.dim_IntList, aten.mean.dim, aten.cumsum.default), _of_dims),
-    aten.linalg_vector_norm.default: _of_norm,
+    **dict.fromkeys((aten.linalg_vector_norm.default, aten.norm.ScalarOpt_dim), _of_norm),
     aten.avg_pool2d.default: _of_windows(2),
     aten.avg_pool3d.default: _of_windows(3),
-    aten.scatter_add.default: _of_values,
+    **dict.fromkeys((aten.scatter_add.default, aten.scatter_reduce.two), _of_values),
+    aten.index_put.default: _of_written,
+    **dict.fromkeys((aten._embedding_bag.default, aten._embedding_bag_forward_only.default), _of_bags),
 }
 """By operator, how many elements it adds up."""
 
@@ -69,25 +80,11 @@ def _in_single(operator: Any, count: Callable[..., Any], casts: Callable[[Any], 
         if not takes(x, *how, dtype=dtype, **named):
             return NotImplemented
         kind = dtype or x.dtype
-        wide = [one.to(torch.float32) if _is_half(one) else one for one in (x.to(kind), *how)]
-        return operator(*wide, **named).to(kind)
+        wide = [single(one) if isinstance(one, torch.Tensor) else one for one in (x.to(kind), *how)]
+        found = operator(*wide, **named)
+        return (found[0].to(kind), *found[1:]) if isinstance(found, tuple) else found.to(kind)
 
     return takes, made
-
-
-def _is_half(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.dtype in HALVES
-
-
-def _adds(x: Any, indices: Any, values: Any, accumulate: bool = False, *_: Any) -> bool:
-    """Whether many are added to what is at some places, as `index_add` does."""
-    return accumulate and value_of(x).dtype in HALVES and _is_long(value_of(values).numel())
-
-
-def _added(x: Any, indices: Any, values: Any, accumulate: bool = False, *_: Any) -> Any:
-    if not _adds(x, indices, values, accumulate):
-        return NotImplemented
-    return aten.index_put.default(x.to(torch.float32), indices, values.to(torch.float32), True).to(x.dtype)
 
 
 def _normalized(casts: Callable[[Any], bool]) -> How:
@@ -105,27 +102,20 @@ def _normalized(casts: Callable[[Any], bool]) -> How:
     def made(x: Any, shape: Sequence[Any], weight: Any = None, eps: Any = None) -> Any:
         if not takes(x, shape, weight, eps):
             return NotImplemented
-        wide = x.to(torch.float32) if widens(x) else x
-        least = eps if eps is not None else torch.finfo(torch.float32 if x.dtype in HALVES else x.dtype).eps
+        wide = single(x) if widens(x) else x
+        least = torch.finfo(single(x).dtype).eps if eps is None else eps
         made = wide * torch.rsqrt((wide * wide).mean(list(range(-len(shape), 0)), True) + least)
         return (made if weight is None else made * weight).to(x.dtype)
 
     return takes, made
 
 
-def _has_known_sizes(x: Any) -> bool:
-    return all(isinstance(size, int) for size in value_of(x).shape)
-
-
 def _table(casts: Callable[[Any], bool]) -> dict[Any, How]:
-    return {
-        **{operator: _in_single(operator, count, casts) for operator, count in _COUNTS.items()},
-        aten.index_put.default: (_adds, _added),
-        aten.rms_norm.default: _normalized(casts),
-    }
+    found = {operator: _in_single(operator, count, casts) for operator, count in _COUNTS.items()}
+    return {**found, aten.rms_norm.default: _normalized(casts)}
 
 
 EVERYWHERE: dict[Any, How] = _table(lambda _: True)
 """By operator: whether it is taken apart, and how."""
-IN_TOSA: dict[Any, How] = _table(_has_known_sizes)
+IN_TOSA: dict[Any, How] = _table(lambda x: not is_open(value_of(x).shape))
 """The same: torch-mlir casts nothing of dynamic sizes to TOSA."""

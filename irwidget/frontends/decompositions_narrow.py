@@ -13,7 +13,7 @@ from irwidget.frontends.decompositions_bytes import SHIFTS, value_of
 from irwidget.frontends.decompositions_kinds import alike
 
 aten: Any = torch.ops.aten
-_HALVES = (torch.float16, torch.bfloat16)
+HALVES = (torch.float16, torch.bfloat16)
 _LARGE = 1e8
 """From here on, a square root of one more or less is the number itself."""
 
@@ -23,7 +23,7 @@ _LARGE = 1e8
 
 def single(x: Any) -> Any:
     """Halves as float32, so that not every sum and product is rounded; others as they are."""
-    return x.to(torch.float32) if x.dtype in _HALVES else x
+    return x.to(torch.float32) if x.dtype in HALVES else x
 
 
 def in_single(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -34,7 +34,7 @@ def in_single(function: Callable[..., Any]) -> Callable[..., Any]:
         for other in args[1:]:
             kind = torch.promote_types(kind, other.dtype)
         kind = kind if kind.is_floating_point else torch.get_default_dtype()
-        wide = torch.float32 if kind in _HALVES else kind
+        wide = torch.float32 if kind in HALVES else kind
         return function(*(one.to(wide) for one in args)).to(kind)
 
     return made

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 from collections.abc import Callable
+from itertools import zip_longest
 from typing import Any
 
 import torch
@@ -15,8 +15,8 @@ def flat(shapes: Any, function: Callable[..., Any], inputs: tuple[Any, ...], nam
 
     `named` says how many inputs have names. What is neither a list nor a tuple stays as it is.
     """
-    at = _of_many(function)
-    if at is None or not isinstance(shapes, list | tuple) or len(shapes) != at + 1 + named:
+    at = _of_many(function) if isinstance(shapes, list | tuple) else None
+    if at is None or len(shapes) != at + 1 + named:
         return shapes
     below, many = shapes[at], inputs[at:]
     if len(many) == 1 and not _are_of(below, many[0]):
@@ -26,14 +26,15 @@ def flat(shapes: Any, function: Callable[..., Any], inputs: tuple[Any, ...], nam
 
 def nested(shapes: Any, function: Callable[..., Any], inputs: tuple[Any, ...], named: int) -> Any:
     """What torch.export takes: the opposite of `flat`."""
-    at, given = _of_many(function), flat(shapes, function, inputs, named)
-    if at is None or not isinstance(given, list | tuple):
+    at = _of_many(function) if isinstance(shapes, list | tuple) else None
+    if at is None:
         return shapes
+    given = flat(shapes, function, inputs, named)
     return (*given[:at], tuple(given[at : len(inputs)]), *given[len(inputs) :])
 
 
 def with_pairs(shapes: Any, inputs: tuple[Any, ...]) -> Any:
-    """Flat ones, for inputs of which complex ones have a dimension more.
+    """Flat ones, for inputs, also those with names, of which complex ones have a dimension more.
 
     Only shapes given by position as tuples or lists name every dimension; dicts name those that are dynamic.
     """
@@ -41,17 +42,13 @@ def with_pairs(shapes: Any, inputs: tuple[Any, ...]) -> Any:
         return shapes
     return type(shapes)(
         type(one)([*one, None]) if isinstance(one, list | tuple) and _is_complex(value) else one
-        for one, value in zip(shapes, inputs, strict=False)
+        for one, value in zip_longest(shapes, inputs[: len(shapes)])
     )
 
 
 def _of_many(function: Callable[..., Any]) -> int | None:
-    """Where `*args` are among what a function takes by position; builtins without a signature take nothing else."""
-    names: list[inspect.Parameter] = []
-    with contextlib.suppress(TypeError, ValueError):
-        names = list(inspect.signature(function).parameters.values())
-    if not names:
-        return 0
+    """Where `*args` are among what a function takes by position."""
+    names = inspect.signature(function).parameters.values()
     return next((at for at, one in enumerate(names) if one.kind is one.VAR_POSITIONAL), None)
 
 

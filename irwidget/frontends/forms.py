@@ -84,7 +84,7 @@ def _in_parts(given: Given) -> Given:
 
     model = complex_parts.RealSignature(given.obj, given.inputs, given.kwargs)
     shapes = dynamic_shapes.flat(given.dynamic_shapes, model.forward, given.inputs, len(given.kwargs))
-    shapes = dynamic_shapes.with_pairs(shapes, given.inputs)
+    shapes = dynamic_shapes.with_pairs(shapes, (*given.inputs, *given.kwargs.values()))
     inputs, kwargs = complex_parts.as_real((given.inputs, dict(given.kwargs)))
     return replace(given, obj=model, inputs=inputs, kwargs=kwargs, dynamic_shapes=shapes, name=given.called)
 

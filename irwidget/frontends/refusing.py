@@ -164,8 +164,9 @@ def check_windows(program: ExportedProgram, name: str) -> None:
     for node in nodes_of(program):
         for length, kernel, stride, padding, dilation in _windows(node):
             more = 2 * padding - dilation * (kernel - 1) - 1
-            even = isinstance(length, int) or statically_known_true((length + more) % stride == 0)
-            if not isinstance(length, int) and not (even and (_DYNAMIC + more) % stride == 0):
+            if isinstance(length, int):
+                continue
+            if not statically_known_true((length + more) % stride == 0) or (_DYNAMIC + more) % stride:
                 why = f"has windows {stride} apart in a dynamic dimension, which TOSA wants to divide it"
                 advice = "export it without dynamic shapes, or lower it to stablehlo_mlir or linalg_on_tensors_mlir"
                 raise refusal(name, node, why, advice)
