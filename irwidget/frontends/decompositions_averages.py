@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from operator import sub
@@ -12,7 +13,7 @@ import torch
 from irwidget.frontends.decompositions_bytes import value_of
 from irwidget.frontends.decompositions_kinds import How
 from irwidget.frontends.decompositions_narrow import single
-from irwidget.frontends.decompositions_pools import average, each, first, framed, within
+from irwidget.frontends.decompositions_pools import along, around, each, first, framed, within
 
 aten: Any = torch.ops.aten
 
@@ -52,7 +53,7 @@ def _averaged(takes: Callable[..., bool], pool: Any, rank: int) -> How:
         if not takes(x, *how, **named):
             return NotImplemented
         asked = _Asked(*how, **named)
-        return _pooled(pool, rank, x, asked) if x.dtype.is_floating_point else average(rank)(x, *asked)
+        return _pooled(pool, rank, x, asked) if x.dtype.is_floating_point else _of_slices(rank)(x, *asked)
 
     return takes, made
 
@@ -76,6 +77,47 @@ def _pooled(pool: Any, rank: int, x: Any, asked: _Asked) -> Any:
     return (total / first(pool(framed(counted, ahead, behind, 0), kernel, stride), counts)).to(x.dtype)
 
 
+def _of_slices(rank: int) -> Callable[..., Any]:
+    """The sum of every window by its elements, with those of the padding or without, or by a number."""
+
+    def made(
+        x: Any,
+        kernel: Any,
+        stride: Any = (),
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        padded: bool = True,
+        by: Any = None,
+    ) -> Any:
+        sizes = [each(one, rank) for one in (kernel, stride or kernel, padding)]
+        dimensions = list(map(along, x.shape[-rank:], *sizes, [1] * rank, [ceil_mode] * rank))
+        total = _summed(single(x), dimensions, around(dimensions))
+        if by is not None or (padded and not ceil_mode):
+            return _quotient(total, by or math.prod(sizes[0])).to(x.dtype)
+        inside = torch.ones(x.shape[-rank:], dtype=total.dtype, device=x.device)
+        ahead = [one for size in reversed(sizes[2]) for one in (size, size)]
+        behind = around(dimensions)
+        if padded:
+            inside = aten.constant_pad_nd.default(inside, ahead, 1)
+            behind = [one - other for one, other in zip(behind, ahead, strict=True)]
+        return _quotient(total, _summed(inside, dimensions, behind)).to(x.dtype)
+
+    return made
+
+
+def _quotient(total: Any, number: Any) -> Any:
+    return total / number if total.dtype.is_floating_point else torch.div(total, number, rounding_mode="trunc")
+
+
+def _summed(x: Any, dimensions: list[Any], padding: list[Any]) -> Any:
+    """The sum of every window, dimension by dimension, with zeros around."""
+    made = aten.constant_pad_nd.default(x, padding, 0) if any(padding) else x
+    for dim, (_, slices) in zip(range(-len(dimensions), 0), dimensions, strict=True):
+        rest = (slice(None),) * (-1 - dim)
+        made = functools.reduce(torch.add, [made[(..., one, *rest)] for one in slices])
+    return made
+
+
 def _in_batch(pool: Any, rank: int) -> How:
     """Of a single image as of a batch of one."""
 
@@ -88,6 +130,14 @@ def _in_batch(pool: Any, rank: int) -> How:
     return takes, made
 
 
+def _is_of_floats(x: Any, *_: Any, **__: Any) -> bool:
+    return value_of(x).dtype.is_floating_point
+
+
+def _of_three(x: Any, *how: Any, **named: Any) -> Any:
+    return _of_slices(3)(x, *how, **named) if _is_of_floats(x) else NotImplemented
+
+
 _RANKS = {aten.avg_pool2d.default: 2, aten.avg_pool3d.default: 3}
 _SINGLE: dict[Any, How] = {aten._adaptive_avg_pool3d.default: _in_batch(aten._adaptive_avg_pool3d.default, 3)}
 IN_STABLEHLO: dict[Any, How] = {
@@ -97,6 +147,7 @@ IN_STABLEHLO: dict[Any, How] = {
 """By operator: whether it is taken apart, and how."""
 IN_TOSA: dict[Any, How] = {
     aten.avg_pool2d.default: _averaged(_is_of_one_image, aten.avg_pool2d.default, _OF_IMAGES),
+    aten.avg_pool3d.default: (_is_of_floats, _of_three),
     **_SINGLE,
 }
 """The same."""

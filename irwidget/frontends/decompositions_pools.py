@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -11,7 +10,7 @@ from typing import Any
 import torch
 
 from irwidget.frontends.decompositions_bytes import value_of
-from irwidget.frontends.decompositions_narrow import even_parts, single
+from irwidget.frontends.decompositions_narrow import even_parts
 
 aten: Any = torch.ops.aten
 
@@ -36,7 +35,7 @@ def _max_pool(operator: Any, rank: int) -> Callable[..., Any]:
             return NotImplemented
         sizes = [each(one, rank) for one in (kernel, stride or kernel, padding, dilation)]
         if not x.dtype.is_floating_point:
-            return _largest(x, list(map(_along, x.shape[-rank:], *sizes, [ceil_mode] * rank)))
+            return _largest(x, list(map(along, x.shape[-rank:], *sizes, [ceil_mode] * rank)))
         if x.dim() > rank + 1:
             return operator(x, *sizes, ceil_mode)
         return tuple(one.squeeze(0) for one in operator(x.unsqueeze(0), *sizes, ceil_mode))
@@ -50,7 +49,7 @@ def each(value: Any, rank: int) -> list[Any]:
     return values if len(values) == rank else values * rank
 
 
-def _along(length: Any, kernel: int, stride: int, padding: int, dilation: int, ceil: bool) -> Any:
+def along(length: Any, kernel: int, stride: int, padding: int, dilation: int, ceil: bool) -> Any:
     """What is padded before and behind a dimension, and the slice of this that each place of a window sees."""
     span = dilation * (kernel - 1) + 1
     count = (length + 2 * padding - span + (stride - 1 if ceil else 0)) // stride + 1
@@ -62,7 +61,8 @@ def _along(length: Any, kernel: int, stride: int, padding: int, dilation: int, c
     return (padding, max(behind, 0)), [slice(start, start + reach, stride) for start in starts]
 
 
-def _padding(dimensions: list[Any]) -> list[Any]:
+def around(dimensions: list[Any]) -> list[Any]:
+    """What is padded, as PyTorch takes it."""
     return [size for sizes, _ in reversed(dimensions) for size in sizes]
 
 
@@ -70,7 +70,7 @@ def _largest(x: Any, dimensions: list[Any]) -> Any:
     """Of integers: the largest of every window, and the first place of it in the tensor without padding."""
     inside = x.shape[-len(dimensions) :]
     places = torch.arange(math.prod(inside), device=x.device).reshape(inside).expand(x.shape)
-    padding = _padding(dimensions)
+    padding = around(dimensions)
     if any(padding):
         x = aten.constant_pad_nd.default(x, padding, torch.iinfo(x.dtype).min)
         places = aten.constant_pad_nd.default(places, padding, -1)
@@ -113,54 +113,6 @@ def first(x: Any, counts: Sequence[Any]) -> Any:
     return x
 
 
-def average(rank: int) -> Callable[..., Any]:
-    """The sum of every window by its elements, with those of the padding or without, or by a number."""
-
-    def made(
-        x: Any,
-        kernel: Any,
-        stride: Any = (),
-        padding: Any = 0,
-        ceil_mode: bool = False,
-        padded: bool = True,
-        by: Any = None,
-    ) -> Any:
-        sizes = [each(one, rank) for one in (kernel, stride or kernel, padding)]
-        dimensions = list(map(_along, x.shape[-rank:], *sizes, [1] * rank, [ceil_mode] * rank))
-        total = _summed(single(x), dimensions, _padding(dimensions))
-        if by is not None or (padded and not ceil_mode):
-            return _quotient(total, by or math.prod(sizes[0])).to(x.dtype)
-        inside = torch.ones(x.shape[-rank:], dtype=total.dtype, device=x.device)
-        ahead = [one for size in reversed(sizes[2]) for one in (size, size)]
-        behind = _padding(dimensions)
-        if padded:
-            inside = aten.constant_pad_nd.default(inside, ahead, 1)
-            behind = [one - other for one, other in zip(behind, ahead, strict=True)]
-        return _quotient(total, _summed(inside, dimensions, behind)).to(x.dtype)
-
-    return made
-
-
-def _quotient(total: Any, number: Any) -> Any:
-    return total / number if total.dtype.is_floating_point else torch.div(total, number, rounding_mode="trunc")
-
-
-_of_three = average(3)
-
-
-def _averaged(x: Any, *how: Any, **named: Any) -> Any:
-    return _of_three(x, *how, **named) if _is_of_floats(x) else NotImplemented
-
-
-def _summed(x: Any, dimensions: list[Any], padding: list[Any]) -> Any:
-    """The sum of every window, dimension by dimension, with zeros around."""
-    made = aten.constant_pad_nd.default(x, padding, 0) if any(padding) else x
-    for dim, (_, slices) in zip(range(-len(dimensions), 0), dimensions, strict=True):
-        rest = (slice(None),) * (-1 - dim)
-        made = functools.reduce(torch.add, [made[(..., one, *rest)] for one in slices])
-    return made
-
-
 def _adaptive_max(x: Any, sizes: Any) -> Any:
     """The largest of windows as even as can be, one dimension after the other, and the first place of it."""
     inside = x.shape[-len(sizes) :]
@@ -185,10 +137,6 @@ def _are_uneven(x: Any, sizes: Any) -> bool:
     return any(isinstance(extent, int) and extent % size for extent, size in zip(extents, sizes, strict=True))
 
 
-def _is_of_floats(x: Any, *_: Any, **__: Any) -> bool:
-    return value_of(x).dtype.is_floating_point
-
-
 def _is_ceiled(
     x: Any, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False, **_: Any
 ) -> bool:
@@ -205,7 +153,7 @@ def _ceiled(operator: Any, rank: int) -> Callable[..., Any]:
         stride, padding, dilation, *_ = (*how, *((), 0, 1)[len(how) :])
         sizes = [each(one, rank) for one in (kernel, stride or kernel, padding, dilation)]
         if not x.dtype.is_floating_point:
-            return _largest(x, list(map(_along, x.shape[-rank:], *sizes, [True] * rank)))
+            return _largest(x, list(map(along, x.shape[-rank:], *sizes, [True] * rank)))
         kernels, strides, ahead, dilations = sizes
         spans = [dilation * (kernel - 1) + 1 for kernel, dilation in zip(kernels, dilations, strict=True)]
         ends = list(map(within, x.shape[-rank:], spans, strides, ahead, [True] * rank))
@@ -241,10 +189,6 @@ CEILED: dict[Any, tuple[Callable[..., bool], Callable[..., Any]]] = {
     operator: (_is_ceiled, _ceiled(operator, rank)) for operator, rank in _POOLS.items()
 }
 """By operator, what torch-mlir lowers to something else in StableHLO: whether it is taken apart, and how."""
-AVERAGED: dict[Any, tuple[Callable[..., bool], Callable[..., Any]]] = {
-    aten.avg_pool3d.default: (_is_of_floats, _averaged)
-}
-"""What TOSA has no form of."""
 UNEVEN: dict[Any, tuple[Callable[..., bool], Callable[..., Any]]] = dict.fromkeys(
     _ADAPTIVE, (_are_uneven, _adaptive_max)
 )

@@ -463,7 +463,7 @@ _SIGNED = {
             decompositions_floats.IN_TOSA,
         ),
         *(decompositions_convolutions.IN_TOSA, decompositions_slices.IN_BOTH, decompositions_pads.IN_BOTH),
-        *(decompositions_pools.AVERAGED, decompositions_averages.IN_TOSA, decompositions_dynamic.EVERYWHERE),
+        *(decompositions_averages.IN_TOSA, decompositions_dynamic.EVERYWHERE),
         decompositions_halves.IN_TOSA,
         {one: (decompositions_integers.TAKES[one], decompositions_integers.TABLE[one]) for one in _MEANS},
     ),

@@ -265,6 +265,20 @@ def test_many_arguments_have_shapes_side_by_side_or_below_each_other(function: A
     assert str(low.check).startswith("equal to eager PyTorch"), low.check
 
 
+def test_inputs_with_names_have_shapes_and_none_need_none() -> None:
+    def product(z: torch.Tensor, *, y: torch.Tensor) -> torch.Tensor:
+        return torch.view_as_real(z * y)
+
+    sizes = [torch.export.Dim.AUTO, None]
+    how: dict[str, Any] = {"to": "stablehlo_mlir", "check": True}
+    named = {"y": torch.complex(GIVEN[0], GIVEN[0])}
+    low = irwidget.lower(product, GIVEN[0], kwargs=named, dynamic_shapes=(sizes, sizes), **how)
+    assert "tensor<?x8x2xf32>" in low.dumps[-1].text
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check
+    weight = torch.ones(3)
+    assert str(irwidget.lower(lambda: weight * 2, dynamic_shapes=(), **how).check).startswith("equal to eager PyTorch")
+
+
 def test_a_transform_along_a_dynamic_dimension_is_refused() -> None:
     sizes = {0: torch.export.Dim.AUTO}
     with pytest.raises(ExportError, match=r"_fft_r2c.* along a dimension whose size is known at run time only"):

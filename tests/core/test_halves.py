@@ -33,7 +33,8 @@ def sums(x: torch.Tensor) -> Any:
         *(F.rms_norm(x, (600,), x[0]), F.rms_norm(x[:, :4] * 0, (4,)), F.normalize(x, dim=1)),
         *(F.avg_pool2d(image, 30), F.adaptive_avg_pool2d(image, 2), F.avg_pool1d(x, 100)),
         *(zeros.scatter_add(1, places.expand(3, -1), x), zeros.index_add(1, places, x)),
-        x @ x.T,
+        *(zeros.scatter_reduce(1, places.expand(3, -1), x, "sum"), F.embedding_bag(places[None], x.T[:2], mode="sum")),
+        *(F.pairwise_distance(x[:2], x[1:]), x @ x.T),
     )
 
 

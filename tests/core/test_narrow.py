@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 import irwidget
-from irwidget.frontends import decompositions_convolutions, decompositions_narrow, decompositions_pools
+from irwidget.frontends import decompositions_averages, decompositions_convolutions, decompositions_narrow
 
 aten: Any = torch.ops.aten
 TABLE = decompositions_narrow.table("TOSA")
@@ -71,7 +71,7 @@ def test_sums_of_halves_are_rounded_once(kind: torch.dtype) -> None:
     cases: list[Any] = [
         (aten.convolution.default, decompositions_convolutions.IN_TOSA[aten.convolution.default], (x, weight), how),
         *(
-            (aten.avg_pool3d.default, decompositions_pools.AVERAGED[aten.avg_pool3d.default], (x,), more)
+            (aten.avg_pool3d.default, decompositions_averages.IN_TOSA[aten.avg_pool3d.default], (x,), more)
             for more in ((3, 2, 1, True), (3, 1, 1, True, False))
         ),
     ]
