@@ -70,6 +70,7 @@ def without_output(words: list[str]) -> list[str]:
 
 
 def asked(command: list[str], text: str = "") -> list[str]:
+    """The lines that a program says, of errors first; none where it does not start or takes too long."""
     with scratch.folder() as folder:
         try:
             done = subprocess.run(

@@ -33,10 +33,8 @@ def using() -> Use | None:
         if _is_for_itself(frame):
             return None
         if not _name(frame).startswith((*_TOOLS, *_FOR_OTHERS, "numpy.")):
-            partly = _name(frame).startswith(
-                "_pytest."
-            )  # `approx` compares within a tolerance where they are not equal
-            return use(frame) or (Use(partly=True) if partly else None)
+            # Where they are not equal, `approx` asks how near they are.
+            return use(frame) or (Use(partly=True) if _name(frame).startswith("_pytest.") else None)
     return Use()
 
 
