@@ -117,15 +117,68 @@ def guards_hold(shapes: Sequence[Sequence[Any]], sizes: Sequence[Sequence[int]])
 def equalities(program: ExportedProgram) -> list[str]:
     """What decompositions have taken dynamic sizes to be, as `Mod(x.shape[0], 2) == 0`; no program has it.
 
-    One that asks a size gets the answer of the example. What torch.export knew before is not told.
+    One that asks a size gets the answer of the example. What torch.export knew before, or what follows from it (of
+    `view(h // 4, 4, ...)` that h divides by 4), is not told.
     """
     symbols = _symbols(program)
     environment = next((size.node.shape_env for size in symbols.values()), None)
     if environment is None:
         return []
     names = {size.node.expr: type(size.node.expr)(name) for name, size in symbols.items()}
-    taken = [guard.expr.xreplace(names) for guard in environment.guards[_EXPORTED[environment][0] :]]
-    return [f"{one.lhs} == {one.rhs}" for one in taken if getattr(one, "rel_op", "") == "=="]
+    known, count = _known(environment), _EXPORTED[environment][0]
+    after = [one for one in _equal(environment.guards[count:]) if known(one) != True]  # noqa: E712
+    return [f"{one.lhs} == {one.rhs}" for one in (taken.xreplace(names) for taken in after)]
+
+
+def known_sizes(program: ExportedProgram) -> dict[Any, Any]:
+    """By node what its value is with sizes that are a number as that: PyTorch writes `h // (h // 4)` for the 4 in
+    `x.view(h // 4, 4)`, and knows that it is 4.
+    """
+    import torch
+
+    from irwidget.private_torch import FakeTensor, pytree
+
+    environment = next((size.node.shape_env for size in _symbols(program).values()), None)
+    if environment is None:
+        return {}
+    known = _known(environment)
+
+    def number(size: Any) -> Any:
+        expression = known(size.node.expr) if isinstance(size, torch.SymInt) else size
+        return int(expression) if isinstance(size, torch.SymInt) and expression.is_number else size
+
+    def is_named(value: Any) -> bool:
+        return isinstance(value, FakeTensor) and any(number(size) is not size for size in value.shape)
+
+    def sized(value: Any) -> Any:
+        if not is_named(value):
+            return value
+        with value.fake_mode:
+            return value.new_empty_strided([*map(number, value.shape)], [*map(number, value.stride())])
+
+    values = {node: node.meta["val"] for node in program.graph.nodes if "val" in node.meta}
+    named = {node: value for node, value in values.items() if any(map(is_named, pytree.tree_leaves(value)))}
+    return {node: pytree.tree_map(sized, value) for node, value in named.items()}
+
+
+def _known(environment: Any) -> Callable[[Any], Any]:
+    """What an expression of sizes is by what torch.export knew: that some are a number, and what others divide by."""
+    import sympy
+    from torch.utils._sympy.functions import FloorDiv, Mod
+
+    equal = _equal(environment.guards[: _EXPORTED.get(environment, (None,))[0]])
+    numbers = {one.lhs: one.rhs for one in equal if one.rhs.is_number and not one.lhs.is_number}
+    multiples: dict[Any, Any] = {}
+    for remainder, size, divisor in ((one, *one.args) for one in numbers if isinstance(one, Mod)):
+        number = divisor if divisor.is_number else numbers.get(FloorDiv(size, divisor))
+        positive = size in environment.var_to_range and environment.var_to_range[size].lower > 0
+        if positive and number is not None and not numbers[remainder]:
+            multiples[size] = number * sympy.Symbol(f"{size}/{number}", positive=True, integer=True)
+    return lambda expression: expression.xreplace(numbers).xreplace(multiples)
+
+
+def _equal(guards: Sequence[Any]) -> list[Any]:
+    return [guard.expr for guard in guards if getattr(guard.expr, "rel_op", "") == "=="]
 
 
 def _symbols(program: ExportedProgram) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import torch
 from irwidget.frontends.decompositions_bytes import either, value_of
 from irwidget.frontends.decompositions_empty import lies_in_order, variances
 from irwidget.frontends.decompositions_kinds import How, is_one
+from irwidget.frontends.decompositions_order import LONGEST, by_rank
 from irwidget.private_torch import statically_known_true
 
 aten: Any = torch.ops.aten
@@ -159,6 +160,24 @@ def _split(x: Any, sizes: Sequence[Any], dim: int = 0) -> Any:
     return [x.narrow(dim, sum(sizes[:at]), size) for at, size in enumerate(sizes)]
 
 
+def _is_ordered(x: Any, dim: int = -1, *_: Any, **__: Any) -> bool:
+    """Whether elements of which there may be a table of every pair are sorted beside a dynamic dimension, or in it."""
+    sizes = value_of(x).shape
+    return is_open(sizes) and (is_open([sizes[dim]]) or sizes[dim] <= LONGEST)
+
+
+def _ordered(x: Any, dim: int = -1, descending: bool = False, *, stable: Any = None) -> Any:
+    return by_rank(x, dim, descending) if _is_ordered(x, dim) else NotImplemented
+
+
+def _has_top(x: Any, k: Any, dim: int = -1, *_: Any, **__: Any) -> bool:
+    return _is_ordered(x, dim)
+
+
+def _top(x: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+    return by_rank(x, dim, largest, k) if _has_top(x, k, dim) else NotImplemented
+
+
 EVERYWHERE: dict[Any, How] = {
     aten.as_strided.default: (_is_view, _viewed),
     aten.split_with_sizes.default: (_splits, _split),
@@ -173,6 +192,8 @@ IN_STABLEHLO: dict[Any, How] = {
     **EVERYWHERE,
     **variances(is_open),
     aten.cumsum.default: (_sums_up, _cumsum),
+    **dict.fromkeys((aten.sort.default, aten.sort.stable), (_is_ordered, _ordered)),
+    aten.topk.default: (_has_top, _top),
     aten.constant_pad_nd.default: (_pads, _padded),
     aten.slice_scatter.default: (_writes, _written),
 }

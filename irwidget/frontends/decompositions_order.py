@@ -131,20 +131,26 @@ def _put(x: Any, index: Any, values: Any, accumulate: bool = False) -> Any:
     return made.reshape(x.shape)
 
 
-_LONGEST = 2048
+LONGEST = 2048
 
 
 def is_short(x: Any, dim: int = -1, descending: bool = False, *, stable: Any = None) -> bool:
     """Whether elements along a dimension are few enough for a table of every pair."""
     value = value_of(x)
     length = value.shape[dim] if value.dim() else None
-    return isinstance(length, int) and length <= _LONGEST
+    return isinstance(length, int) and length <= LONGEST
 
 
 def sorted_by_rank(x: Any, dim: int = -1, descending: bool = False, *, stable: Any = None) -> Any:
-    """Values and places by how many elements come before each: of equal ones those before it, NaN as the largest."""
-    if not is_short(x, dim):
-        return NotImplemented
+    """Values and places of few elements."""
+    return by_rank(x, dim, descending) if is_short(x, dim) else NotImplemented
+
+
+def by_rank(x: Any, dim: int, descending: bool, most: Any = None) -> Any:
+    """The first values and places by how many elements come before each: all, or as many as `most` says.
+
+    Of equal ones those before it, NaN as the largest.
+    """
     rows = x.movedim(dim, -1)
     place = torch.arange(rows.shape[-1], device=x.device)
     mine, others = rows.unsqueeze(-1), rows.unsqueeze(-2)
@@ -156,8 +162,8 @@ def sorted_by_rank(x: Any, dim: int = -1, descending: bool = False, *, stable: A
         )
     before = (more if descending else less) | (~less & ~more & (place < place[:, None]))
     rank = before.to(torch.int64).sum(-1)
-    chosen = rank.unsqueeze(-2) == place[:, None]
-    places = torch.where(chosen, place, torch.zeros_like(place)).sum(-1)
+    first = place if most is None else torch.arange(most, device=x.device)
+    places = torch.where(rank.unsqueeze(-2) == first[:, None], place, torch.zeros_like(place)).sum(-1)
     return rows.gather(-1, places).movedim(-1, dim), places.movedim(-1, dim)
 
 

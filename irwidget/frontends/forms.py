@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from irwidget.frontends.base import Given
+from irwidget.private_torch_export import known_sizes
 from irwidget.trace import Diagnostic
 
 if TYPE_CHECKING:
@@ -65,6 +66,11 @@ def others(given: Given, program: ExportedProgram, language: str = "") -> list[t
     if language != "TOSA" and decompositions_empty.of_none(program):
         said.append("tensors of no elements are new ones: torch-mlir's passes refuse operators that make them")
         changes = (*changes, decompositions_empty.as_new)
+    if known_sizes(program):
+        said.append(
+            "sizes that are known to be a number, as in view(n // 4, 4), are it: torch-mlir's passes refuse others"
+        )
+        changes = (*changes, _with_known_sizes)
     in_parts = complex_parts.has_complex(program)
     if in_parts:
         given = _in_parts(given)
@@ -76,6 +82,12 @@ def others(given: Given, program: ExportedProgram, language: str = "") -> list[t
     if wrong or said:
         found.append((Form(in_parts, chosen.table, changes, False, _remarks(said + wrong)), given))
     return found
+
+
+def _with_known_sizes(program: ExportedProgram) -> None:
+    for node, value in known_sizes(program).items():
+        node.meta["val"] = value
+        node.meta.pop("tensor_meta", None)  # which torch-mlir's importer reads first
 
 
 def _in_parts(given: Given) -> Given:

@@ -172,6 +172,7 @@ def check_windows(program: ExportedProgram, name: str) -> None:
                 raise refusal(name, node, why, advice)
 
 
+_POOL = re.compile(r"aten\.(?:max|avg)_pool(\d)d")
 _DYNAMIC = -(2**63)
 """MLIR's size of a dimension that is dynamic."""
 
@@ -183,15 +184,15 @@ def _windows(node: Node) -> list[tuple[Any, int, int, int, int]]:
     kernel: Any
     if operator == "aten.convolution" and not given[6]:
         kernel, (stride, padding, dilation) = list(given[1].meta["val"].shape[2:]), given[3:6]
-    elif operator.startswith(("aten.max_pool", "aten.avg_pool")):
+        rank = len(kernel)
+    elif pool := _POOL.match(operator):
         kernel, stride, padding = given[1], given[2] or given[1], given[3] or 0
-        dilation = (given[4] or 1) if "max" in operator else 1
+        dilation, rank = (given[4] or 1) if "max" in operator else 1, int(pool[1])
     else:
         return []
-    rank, shape = len(kernel), given[0].meta["val"].shape
-    sizes: list[list[int]] = [list(one) if isinstance(one, Sequence) else [one] for one in (stride, padding, dilation)]
-    each = [one * (rank // len(one)) for one in sizes]
-    return list(zip(shape[-rank:], kernel, *each, strict=True))
+    shape, given_sizes = given[0].meta["val"].shape, (kernel, stride, padding, dilation)
+    sizes: list[list[int]] = [list(one) if isinstance(one, Sequence) else [one] for one in given_sizes]
+    return list(zip(shape[-rank:], *(one * (rank // len(one)) for one in sizes), strict=True))
 
 
 def is_dynamic(program: ExportedProgram) -> bool:

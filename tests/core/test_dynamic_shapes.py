@@ -285,9 +285,46 @@ def test_a_transform_along_a_dynamic_dimension_is_refused() -> None:
         irwidget.lower(lambda x: torch.fft.fft(x, dim=0), GIVEN[0], to="stablehlo_mlir", dynamic_shapes=(sizes,))
 
 
-def test_an_order_along_a_dynamic_dimension_is_refused() -> None:
-    with pytest.raises(ExportError, match=r"aten\.sort has no form in StableHLO .*statically shaped[^$]*x\.sort\(0\)"):
-        irwidget.lower(lambda x: x.sort(0), GIVEN[0], to="stablehlo_mlir", dynamic_shapes=SHAPES[:1])
+def local(x: torch.Tensor) -> Any:
+    """Of parts of four places, sizes of those that are known to divide by it."""
+    batch, length, width = x.shape
+    parts = x.view(batch, length // 4, 4, width)
+    return parts.exp().reshape(batch, length, width) + x
+
+
+def turned(x: torch.Tensor) -> torch.Tensor:
+    return x.view(x.shape[0] // 4, 4, 3).transpose(0, 1).reshape(-1, 3)
+
+
+@pytest.mark.parametrize(("function", "shape"), [(local, (2, 12, 3)), (turned, (12, 3))])
+def test_a_part_of_a_size_that_divides_is_a_number(function: Callable[..., Any], shape: tuple[int, ...]) -> None:
+    sizes = {dim: torch.export.Dim.AUTO for dim in range(len(shape) - 1)}
+    how: dict[str, Any] = {"to": "linalg_on_tensors_mlir", "dynamic_shapes": (sizes,), "check": True}
+    low = irwidget.lower(function, torch.randn(shape), **how)
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check
+
+
+def test_a_pool_has_one_number_for_all_dimensions() -> None:
+    pool = torch.nn.MaxPool2d((6,), stride=(2, 2), padding=1)
+    low = irwidget.lower(pool, torch.randn(1, 2, 20, 21), to="tosa_mlir", check=True)
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check
+
+
+def orders(x: torch.Tensor) -> Any:
+    """Of a dynamic dimension and beside one, with equal elements and NaN; whole, stable, and of the first few."""
+    x = torch.cat([x.round(), x.round().log()])
+    return *x.sort(0), *x.sort(stable=True, descending=True), *x.topk(3), x.topk(2, 0, largest=False)[0]
+
+
+def test_orders_of_dynamic_dimensions_are_as_in_eager_pytorch() -> None:
+    low = irwidget.lower(orders, GIVEN[0] * 2, to="stablehlo_mlir", dynamic_shapes=SHAPES[:1], check=True)
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check
+
+
+def test_an_order_of_many_beside_a_dynamic_dimension_is_refused() -> None:
+    many = torch.randn(6, 2049)
+    with pytest.raises(ExportError, match=r"aten\.sort has no form in StableHLO .*statically shaped[^$]*x\.sort\(1\)"):
+        irwidget.lower(lambda x: x.sort(1), many, to="stablehlo_mlir", dynamic_shapes=SHAPES[:1])
 
 
 def joined(x: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
