@@ -256,6 +256,8 @@ class CapturedCompilation:
     """Where it was executed: stages by their number, with what came of them; -1 for what keeps all from a verdict."""
     unbuilt: str = ""
     """Why the code was not built, where it was to be."""
+    restarted: frozenset[int] = frozenset()
+    """The graphs that Dynamo gave up in the middle, to begin anew with what it had learnt: nothing runs them."""
     seconds: float = 0.0
     """For all of it, in the copy of the kernel."""
     processor: float = 0.0
@@ -266,3 +268,8 @@ class CapturedCompilation:
         """The operations that call a kernel which is not generated, without those that only name its outputs."""
         calls = (op for op in self.ops if op.kind in ("extern", "fallback"))
         return tuple(op for op in calls if op.kernel != "MultiOutput")
+
+    @property
+    def graphs(self) -> tuple[int, ...]:
+        """The numbers of Dynamo's graphs, without those that it gave up."""
+        return tuple(sorted({stage.graph for stage in self.stages} - self.restarted))
