@@ -98,7 +98,7 @@ class InductorOp:
     places: tuple[Location, ...]
     """The user's lines that they come from."""
     reads: Mapping[str, int]
-    """Buffers and their bytes; -1 where the size is not a number."""
+    """Buffers and the bytes of them that it reads; -1 where the size is not a number."""
     writes: Mapping[str, int]
     loops: tuple[str, ...] = ()
     """The extents of its loops, outermost first."""
@@ -108,6 +108,8 @@ class InductorOp:
     """Of what it writes, the buffers that stay inside of its kernel: no memory is written."""
     subgraph: str = ""
     """The branch, loop's body or region that it is in, as Inductor names it; empty outside of all."""
+    together: Mapping[str, int] = field(default_factory=dict[str, int])
+    """The bytes of buffers that several operations of its kernel read or write, of all of these together."""
     runs: tuple[str, ...] = ()
     """The branches, the loop's condition and body, or the region that it runs."""
 

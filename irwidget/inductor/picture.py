@@ -79,9 +79,10 @@ def _buffers(ops: Sequence[InductorOp]) -> list[dict[str, Any]]:
     for op in ops:
         for name, size in op.reads.items():
             if name not in made:
-                found.setdefault(name, {"name": name, "bytes": size, "way": "reads"})
+                found.setdefault(name, {"name": name, "bytes": op.together.get(name, size), "way": "reads"})
         for name, size in op.writes.items():
-            found[name] = {"name": name, "bytes": size, "way": "inside" if name in op.inside else "writes"}
+            way = "inside" if name in op.inside else "writes"
+            found[name] = {"name": name, "bytes": op.together.get(name, size), "way": way}
     return sorted(found.values(), key=lambda one: (one["way"], one["name"]))
 
 

@@ -305,8 +305,10 @@ def _cure_of_call(op: InductorOp) -> str:
 
 def _launch(ops: Sequence[InductorOp]) -> KernelLaunch:
     made = {name for op in ops for name in op.writes}
-    reads = {name: size for op in ops for name, size in op.reads.items() if name not in made}
-    writes = {name: size for op in ops for name, size in op.writes.items() if name not in op.inside}
+    reads = {name: op.together.get(name, size) for op in ops for name, size in op.reads.items() if name not in made}
+    writes = {
+        name: op.together.get(name, size) for op in ops for name, size in op.writes.items() if name not in op.inside
+    }
     first = ops[0]
     inside = first.graph, first.direction, first.subgraph
     return KernelLaunch(first.kernel, first.kind, tuple(ops), _total(reads), _total(writes), *inside)

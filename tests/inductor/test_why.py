@@ -165,7 +165,36 @@ def test_bytes_that_are_not_known_or_not_read_are_not_said():
     ops = low.results["compilation"].captured.ops
     sizes = [(*op.reads.values(), *op.writes.values()) for op in ops if op.kind == "loops"]
     whole = 64 * 64 * 4
-    assert sizes == [(whole,) * 3, (whole,) * 2, (whole,) * 3, (0, -1, -1)]
+    assert sizes == [(whole,) * 3, (whole,) * 2, (whole,) * 2, (0, -1, -1)]
+
+
+def partly(x, image, table, rows, filled):
+    """One kernel each, and one of two operations that read different halves."""
+    filled[:, :4].fill_(1)
+    return (
+        x[:, :16].sum(1, keepdim=True) + x[:, 16:],
+        x[:, 4:8] + x[:, 2:6],
+        x[1:] - x[:-1],
+        torch.nn.functional.max_pool2d(image, 3, 2),
+        table[rows] * 2,
+        rows.unfold(0, 4, 1).sum(1),
+    )
+
+
+def test_each_byte_of_a_buffer_is_counted_once():
+    inputs = torch.randn(16, 32), torch.randn(1, 2, 9, 9), torch.randn(99, 2), torch.arange(7), torch.randn(3, 8)
+    low = irwidget.lower(partly, *inputs, to="inductor_loop_ir", arch="sm_90")
+    launches = low.results["compilation"].schedule()
+    found = sorted((one.reads, one.writes, len(one.ops)) for one in launches)
+    assert found == [
+        (0, 48, 1),
+        (56, 32, 1),
+        (112, 56, 1),
+        (384, 256, 1),
+        (648, 128, 1),
+        (2048, 1024, 2),
+        (2048, 1920, 1),
+    ]
 
 
 INDEX = torch.tensor([[0] * 64, [2] * 64])
