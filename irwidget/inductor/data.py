@@ -23,6 +23,8 @@ DOES: Mapping[Phase, str] = {
 }
 """The part of PyTorch that does it."""
 Direction = Literal["", "forward", "backward"]
+TAKEN = "MultiOutput"
+"""What Inductor calls an operation that takes one result of the call before it, and computes nothing."""
 Lines = tuple[Location | None, ...]
 
 
@@ -269,7 +271,7 @@ class CapturedCompilation:
     def called(self) -> tuple[InductorOp, ...]:
         """The operations that call a kernel which is not generated, without those that only name its outputs."""
         calls = (op for op in self.ops if op.kind in ("extern", "fallback"))
-        return tuple(op for op in calls if op.kernel != "MultiOutput")
+        return tuple(op for op in calls if op.kernel != TAKEN)
 
     @property
     def graphs(self) -> tuple[int, ...]:

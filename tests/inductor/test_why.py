@@ -136,6 +136,8 @@ def test_the_view_has_the_text_and_the_graph_of_what_is_in_branches(branched):
     from irwidget.views import schedule
 
     (drawn,) = schedule._drawn([branched])
+    made, called = (branched.trace.facts[f"kernels {what}"] for what in ("generated", "called"))
+    assert f"{made + 1} generated, {called} called" in schedule.title(drawn), "the one of a branch runs outside, too"
     conditional, _, mm = drawn["launches"][1:4]
     assert [line.split(" = ")[1] for line in conditional["text"].split("\n")] == [
         "true_graph_0(true_graph_0_args)", "false_graph_0(false_graph_0_args)",
