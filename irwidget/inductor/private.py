@@ -74,6 +74,7 @@ SITES: Mapping[str, tuple[str, str]] = {
     "subgraph": ("torch._inductor.ir", "Subgraph"),
     "ordering": ("torch._inductor.dependencies", "WeakDep"),
     "whole": ("torch._inductor.dependencies", "StarDep"),
+    "part": ("torch._inductor.ir", "NonOwningLayout"),
     "virtualized": ("torch._inductor.virtualized", "V"),
     "freeable_inputs": ("torch._inductor.memory", "get_freeable_input_buf"),
     "memory_planning": ("torch._inductor.memory", "assign_memory_planning_info_for_scheduler_buffers"),

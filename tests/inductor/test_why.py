@@ -1,5 +1,8 @@
 """Why two things are not one kernel; an answer is true when changing what it names changes the outcome."""
 
+import math
+import re
+
 import pytest
 import torch
 
@@ -255,9 +258,36 @@ def test_the_peak_of_memory_is_a_curve_with_what_is_alive(low):
     one = 64 * 64 * 4
     assert memory.moments[0].alive == one
     assert memory.peak == max(moment.alive for moment in memory.moments) == sum(alive.size for alive in memory.alive)
-    assert [alive.size for alive in memory.alive][:2] == [one, one]
-    assert {alive.place.line for alive in memory.alive} >= {programs.line(programs.attended, "x @ w")}
-    assert memory.unfused_peak >= memory.peak
+    assert [(alive.size, alive.place.line) for alive in memory.alive] == [
+        (one, programs.line(programs.attended, "x @ w"))
+    ]
+    assert memory.unfused_peak == 2 * one
+
+
+def allocated(code):
+    """The most bytes that are alive between the lines of output code."""
+    sizes, most = {}, 0
+    for line in code.split("\n"):
+        if made := re.match(r" *(buf\d+) = empty_strided_cpu\(\(([\d, ]+)\), .*float32\)", line):
+            sizes[made[1]] = 4 * math.prod(int(one) for one in made[2].split(",") if one.strip())
+        elif made := re.match(r" *(buf\d+) = (buf\d+); del \2  # reuse", line):
+            sizes[made[1]] = sizes.pop(made[2])
+        elif made := re.match(r" *del (buf\d+)", line):
+            sizes.pop(made[1], 0)
+        most = max(most, sum(sizes.values()))
+    return most
+
+
+@pytest.mark.parametrize(("function", "moments"), [
+    (lambda x, w: torch.relu(x @ w.repeat(1, 4)) @ w.repeat(4, 1), [4, 8, 4, 8, 9]),
+    (lambda x, w: torch.cat([x @ w, w @ x, x], 1) @ torch.ones(192, 32), [3, 3, 3, 3, 4.5, 5]),
+])  # fmt: skip
+def test_memory_that_the_code_shares_is_counted_once(function, moments):
+    """What is written in place, and parts of a concatenation: buffers of 16 KiB."""
+    captured = irwidget.lower(function, X, W, to="inductor_python").results["compilation"].captured
+    (memory,) = captured.memory
+    assert memory.peak == allocated(captured.outputs[0]) == sum(one.size for one in memory.alive)
+    assert [one.alive / (64 * 64 * 4) for one in memory.moments] == moments
 
 
 def test_a_pattern_that_rewrote_a_node_is_named():
