@@ -77,41 +77,79 @@ def _kernels_given_quickly() -> Generator[None]:
         given.py_impl = before
 
 
-def other_sizes(shapes: Sequence[Sequence[Any]], given: Sequence[Sequence[int]], step: int) -> list[list[int]] | None:
+def other_sizes(
+    shapes: Sequence[Sequence[Any]], given: Sequence[Sequence[int]], step: int, *, guarded: bool = False
+) -> list[list[int]] | None:
     """Sizes of shapes with symbols for other numbers than are given, within the symbols' ranges; None where none are.
 
-    `step` says how far away: with one below zero they are smaller, not below 2.
+    `step` says how far away: with one below zero they are smaller, not below 2. `guarded`: all that tracing and
+    compiling have taken the symbols to be holds for them, too; such are looked for further away.
     """
     import torch
 
-    found: dict[Any, int] = {}
     pairs = [pair for shape, sizes in zip(shapes, given, strict=True) for pair in zip(shape, sizes, strict=True)]
-    for size, number in pairs:
-        if isinstance(size, torch.SymInt) and size.node.expr.is_symbol and size.node.expr not in found:
-            expression, away = size.node.expr, step + len(found) * (1 if step > 0 else 0)
-            environment = size.node.shape_env  # a decomposition that has asked for a size has made the range smaller
-            limits = _EXPORTED.get(environment, (0, environment.var_to_range))[1][expression]
-            found[expression] = number + away if max(limits.lower, 2) <= number + away <= limits.upper else number
-    if found == {size.node.expr: number for size, number in pairs if isinstance(size, torch.SymInt)}:
+    numbers = _symbols_of(pairs)
+    if not numbers:
+        return None
+    environment = next(size.node.shape_env for size, _ in pairs if isinstance(size, torch.SymInt))
+    guards = [environment.replace(guard.expr) for guard in environment.guards] if guarded else []
+    ranges = _EXPORTED.get(environment, (0, environment.var_to_range))[1]  # decompositions ask, and make it smaller
+
+    def fits(sizes: Mapping[Any, int]) -> bool:
+        within = all(
+            size == numbers[one] or max(ranges[one].lower, 2) <= size <= ranges[one].upper
+            for one, size in sizes.items()
+        )
+        return within and all(guard.xreplace(sizes) == True for guard in guards)  # noqa: E712
+
+    found = dict(numbers)
+    for i, (symbol, number) in enumerate(numbers.items()):
+        away = step + i * (step > 0)
+        tried = _further(number, away) if guarded else [number + away]
+        found[symbol] = next((size for size in tried if fits({**found, symbol: size})), number)
+    if found == numbers and guarded:  # those that hang together
+        found = {symbol: number * 2 if step > 0 else number // 2 for symbol, number in numbers.items()}
+        found = found if fits(found) else numbers
+    if found == numbers:
         return None
     try:
-        return [
-            [int(size.node.expr.xreplace(found)) if isinstance(size, torch.SymInt) else size for size in shape]
-            for shape in shapes
-        ]
+        return [of_symbols(shape, found) for shape in shapes]
     except TypeError:  # a size that hangs on others than the inputs have
         return None
 
 
-def guards_hold(shapes: Sequence[Sequence[Any]], sizes: Sequence[Sequence[int]]) -> bool:
-    """Whether what tracing and compiling have taken symbols of shapes to be is so for these sizes."""
+def symbols(values: Sequence[tuple[Any, Any]]) -> dict[Any, int]:
+    """What the symbols in sizes stand for, of traced values (tensors, or sizes themselves) and those that are given."""
     import torch
 
-    pairs = [pair for shape, given in zip(shapes, sizes, strict=True) for pair in zip(shape, given, strict=True)]
-    symbols = {size.node.expr: number for size, number in pairs if isinstance(size, torch.SymInt)}
-    environments = [size.node.shape_env for size, _ in pairs if isinstance(size, torch.SymInt)]
-    guards = [one.replace(guard.expr) for one in environments[:1] for guard in one.guards]
-    return all(guard.xreplace(symbols) == True for guard in guards)  # noqa: E712
+    pairs: list[tuple[Any, int]] = []
+    for traced, given in values:
+        if isinstance(traced, torch.Tensor):
+            pairs += zip(traced.shape, given.shape, strict=True)
+        else:
+            pairs.append((traced, given))
+    return _symbols_of(pairs)
+
+
+def _symbols_of(pairs: Sequence[tuple[Any, int]]) -> dict[Any, int]:
+    import torch
+
+    known = {size.node.expr: number for size, number in pairs if isinstance(size, torch.SymInt)}
+    return {symbol: number for symbol, number in known.items() if symbol.is_symbol}
+
+
+def of_symbols(shape: Sequence[Any], numbers: Mapping[Any, int]) -> list[int]:
+    """A shape with symbols as one with numbers. Raises TypeError where a symbol has none."""
+    import torch
+
+    return [int(size.node.expr.xreplace(numbers)) if isinstance(size, torch.SymInt) else size for size in shape]
+
+
+def _further(number: int, away: int) -> list[int]:
+    """Sizes this far away from a number and further: tiles and heads are such by which it may have to divide."""
+    sign = 1 if away > 0 else -1
+    steps = [*range(abs(away), 17), 24, 32, 48, 64, 128]
+    return [*(number + sign * one for one in steps), number * 2 if away > 0 else number // 2]
 
 
 def equalities(program: ExportedProgram) -> list[str]:

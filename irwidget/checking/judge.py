@@ -16,12 +16,17 @@ if TYPE_CHECKING:
     import torch
 
 
+Shapes = Sequence[Sequence[int]]
+"""The shapes of the tensors that a program is given."""
+
 ON_OTHERS = "on your inputs it is equal, but with others of their kind "
 
 
 def judge_all(name: str, index: int | None, calls: Sequence[Sequence[Value]], cases: Sequence[ExpectedCall]) -> Verdict:
     """The verdict on what the IR after a pass returned for the user's inputs (the first case) and for others."""
-    return of_cases([judge(name, index, values, case.results) for values, case in zip(calls, cases, strict=True)])
+    shapes = [[one.shape for one in case.inputs if isinstance(one, Array)] for case in cases]
+    found = [judge(name, index, values, case.results) for values, case in zip(calls, cases, strict=True)]
+    return of_cases(found, shapes)
 
 
 def unexplained(found: Verdict, error: Exception) -> Verdict:
@@ -30,12 +35,21 @@ def unexplained(found: Verdict, error: Exception) -> Verdict:
     return Verdict("not checked", found.dump, found.index, f"{found.reason}, which rounding may explain: {said}")
 
 
-def of_cases(verdicts: Sequence[Verdict]) -> Verdict:
-    """One verdict of those for the user's inputs, which come first, and for others."""
+def of_cases(verdicts: Sequence[Verdict], shapes: Sequence[Shapes]) -> Verdict:
+    """One verdict of those for the user's inputs, which come first, and for others, with the shapes of these inputs."""
     wrong = next((i for i, verdict in enumerate(verdicts) if verdict.state == "differs"), None)
     if wrong:
-        return replace(verdicts[wrong], reason=ON_OTHERS + verdicts[wrong].reason)
+        sizes = of_shapes(shapes[wrong], shapes[0])
+        reason = f"{ON_OTHERS.rstrip()}, {sizes}, " if sizes else ON_OTHERS
+        return replace(verdicts[wrong], reason=reason + verdicts[wrong].reason)
     return verdicts[0]
+
+
+def of_shapes(shapes: Shapes, given: Shapes) -> str:
+    """`of shapes [15, 16], [3]`: those of the other inputs that are not as the user's; empty where all are."""
+    other = [str(list(one)) for one, before in zip(shapes, given, strict=True) if tuple(one) != tuple(before)]
+    more = f" and {len(other) - 3} more" if len(other) > 3 else ""
+    return f"of shape{'s' if len(other) > 1 else ''} {', '.join(other[:3])}{more}" if other else ""
 
 
 def judge(name: str, index: int | None, values: Sequence[Value], results: Sequence[ExpectedResult]) -> Verdict:

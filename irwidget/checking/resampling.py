@@ -58,11 +58,11 @@ def shapes_in(module: Any, names: Sequence[str | None], values: Any) -> list[Any
     ]
 
 
-def resized(values: Any, shapes: Sequence[Any], step: int) -> Any:
+def resized(values: Any, shapes: Sequence[Any], step: int, *, guarded: bool = False) -> Any:
     """Inputs with other sizes, as some of the old places in order, or more than once; None where they can have none.
 
     `shapes` are those of the leaves in the program, with symbols for what is dynamic; of a number that is a size it is
-    the symbol alone, of other numbers None.
+    the symbol alone, of other numbers None. `guarded`: only sizes for which all holds that has been taken of them.
     """
     import torch
 
@@ -72,7 +72,7 @@ def resized(values: Any, shapes: Sequence[Any], step: int) -> Any:
     leaves, structure = pytree.tree_flatten(values)
     dynamic = [at for at, shape in enumerate(shapes) if shape is not None]
     given = [leaves[at].shape if isinstance(leaves[at], torch.Tensor) else [leaves[at]] for at in dynamic]
-    found = other_sizes([shapes[at] for at in dynamic], given, step)
+    found = other_sizes([shapes[at] for at in dynamic], given, step, guarded=guarded)
     if found is None:
         return None
     for at, sizes in zip(dynamic, found, strict=True):

@@ -202,6 +202,7 @@ class _Capture:
                 compiled = self._compile(module, given)
                 self.recorder.say("dynamo")
             except private.get("RestartAnalysis"):
+                self.recorder.restarted.add(self.recorder.graph)
                 raise
             except private.get("left_to_eager") as error:
                 self.given_up[self.recorder.graph] = error
@@ -298,12 +299,15 @@ class _Capture:
             printing.sources(files),
             tuple(self.execution.verdicts) if self.execution else (),
             self.execution.unbuilt if self.execution else "",
+            frozenset(recorder.restarted),
         )
 
     def _remarks(self) -> tuple[str, ...]:
         from irwidget.inductor import attention
 
-        said = [f"scaled_dot_product_attention is taken to the {kernel} kernel of {self.asked.arch}"
+        said = [f"graph {number} is given up in AOTAutograd: Dynamo takes numbers of Python's in it for constants, and "
+                f"begins anew as graph {number + 1}" for number in sorted(self.recorder.restarted)]  # fmt: skip
+        said += [f"scaled_dot_product_attention is taken to the {kernel} kernel of {self.asked.arch}"
                 for kernel in dict.fromkeys(attention.chosen)]  # fmt: skip
         if self.asked.arch:
             from irwidget.inductor import gpu

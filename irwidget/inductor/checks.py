@@ -84,7 +84,7 @@ def _of_all(
     why = _unexecuted(captured, target, arch, dumps, judged)
     if why:
         return replace(last, state="not checked", reason=f"{why}; the last dump that was, after {last.dump}, is equal")
-    ends = [judged[index] for index in _ends(captured.stages, dumps)]
+    ends = [judged[index] for index in _ends(captured, dumps)]
     return replace(
         last, index=len(trace.dumps) - 1, dump=trace.dumps[-1].name,
         error=_largest(one.error for one in ends), eager_error=_largest(one.eager_error for one in ends),
@@ -103,20 +103,23 @@ def _unexecuted(
         return _NEVER[target]
     if target == "inductor_python" and arch is not None:
         return "the code is not executed: --check runs on the CPU"
-    for index in _ends(captured.stages, dumps):
+    for index in _ends(captured, dumps):
         one = judged.get(index)
         if one is None or one.state != "equal":
             return (one.reason if one else "") or "the last graph was not executed"
     return ""
 
 
-def _ends(stages: Sequence[InductorStage], dumps: Mapping[int, int]) -> list[int]:
+def _ends(captured: CapturedCompilation, dumps: Mapping[int, int]) -> list[int]:
     """The dumps with which each graph and half of one ends."""
+    stages = captured.stages
     last: dict[tuple[int, str], int] = {}
     phases = {stages[number].phase for number in dumps}
     final = "code" if "code" in phases else "loops" if "loops" in phases else ""
     for number, index in dumps.items():
         stage = stages[number]
+        if stage.graph in captured.restarted:
+            continue
         if stage.phase != "bytecode" and (not final or stage.phase == final):
             last[stage.graph, stage.direction] = index
     halves = {graph for graph, direction in last if direction}

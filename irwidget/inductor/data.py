@@ -23,6 +23,8 @@ DOES: Mapping[Phase, str] = {
 }
 """The part of PyTorch that does it."""
 Direction = Literal["", "forward", "backward"]
+TAKEN = "MultiOutput"
+"""What Inductor calls an operation that takes one result of the call before it, and computes nothing."""
 Lines = tuple[Location | None, ...]
 
 
@@ -98,7 +100,7 @@ class InductorOp:
     places: tuple[Location, ...]
     """The user's lines that they come from."""
     reads: Mapping[str, int]
-    """Buffers and their bytes; -1 where the size is not a number."""
+    """Buffers and the bytes of them that it reads; -1 where the size is not a number."""
     writes: Mapping[str, int]
     loops: tuple[str, ...] = ()
     """The extents of its loops, outermost first."""
@@ -108,6 +110,8 @@ class InductorOp:
     """Of what it writes, the buffers that stay inside of its kernel: no memory is written."""
     subgraph: str = ""
     """The branch, loop's body or region that it is in, as Inductor names it; empty outside of all."""
+    together: Mapping[str, int] = field(default_factory=dict[str, int])
+    """The bytes of buffers that several operations of its kernel read or write, of all of these together."""
     runs: tuple[str, ...] = ()
     """The branches, the loop's condition and body, or the region that it runs."""
 
@@ -256,6 +260,8 @@ class CapturedCompilation:
     """Where it was executed: stages by their number, with what came of them; -1 for what keeps all from a verdict."""
     unbuilt: str = ""
     """Why the code was not built, where it was to be."""
+    restarted: frozenset[int] = frozenset()
+    """The graphs that Dynamo gave up in the middle, to begin anew with what it had learnt: nothing runs them."""
     seconds: float = 0.0
     """For all of it, in the copy of the kernel."""
     processor: float = 0.0
@@ -265,4 +271,9 @@ class CapturedCompilation:
     def called(self) -> tuple[InductorOp, ...]:
         """The operations that call a kernel which is not generated, without those that only name its outputs."""
         calls = (op for op in self.ops if op.kind in ("extern", "fallback"))
-        return tuple(op for op in calls if op.kernel != "MultiOutput")
+        return tuple(op for op in calls if op.kernel != TAKEN)
+
+    @property
+    def graphs(self) -> tuple[int, ...]:
+        """The numbers of Dynamo's graphs, without those that it gave up."""
+        return tuple(sorted({stage.graph for stage in self.stages} - self.restarted))

@@ -17,10 +17,11 @@ import torch
 
 from irwidget.checking.allowance import ExpectedResult
 from irwidget.checking.evaluate import EMPTIES
-from irwidget.checking.judge import judge, of_cases, unexplained
+from irwidget.checking.judge import judge, of_cases, of_shapes, unexplained
 from irwidget.inductor import attributes, regions
 from irwidget.inductor.data import InductorStage
 from irwidget.inductor.reference import Modes, Outcome, Reference, Unexecuted, first_line, is_tensor, own
+from irwidget.private_torch_export import of_symbols, symbols
 from irwidget.trace import Verdict
 
 Call = Callable[[Sequence[Any]], Sequence[Any]]
@@ -170,7 +171,7 @@ def _judged(
         try:
             returned.append(outcome(case.args))
         except Exception as error:
-            return _fails(stage, error)
+            return _fails(stage, error, of_shapes(case.shapes, reference.cases[0].shapes))
     found = _all_compared(stage.name, returned, reference)
     try:
         again = found.state == "differs" and reference.look_closer()
@@ -181,14 +182,15 @@ def _judged(
 
 def _all_compared(name: str, returned: Sequence[Mapping[str, Any]], reference: Reference) -> Verdict:
     pairs = zip(returned, reference.cases, strict=True)
-    return of_cases([_compared(name, got, case.results) for got, case in pairs])
+    found = [_compared(name, got, case.results) for got, case in pairs]
+    return of_cases(found, [case.shapes for case in reference.cases])
 
 
-def _fails(stage: InductorStage, error: Exception) -> Verdict:
+def _fails(stage: InductorStage, error: Exception, sizes: str) -> Verdict:
     what = "not executed" if stage.phase != "code" else "its code failed"
-    return Verdict(
-        "not checked", stage.name, None, f"after {stage.name}: {what}: {type(error).__name__}: {first_line(error)}"
-    )
+    on = f" with others of your inputs, {sizes}" if sizes else ""
+    reason = f"after {stage.name}: {what}{on}: {type(error).__name__}: {first_line(error)}"
+    return Verdict("not checked", stage.name, None, reason)
 
 
 def _compared(name: str, got: Mapping[str, Any], results: Sequence[ExpectedResult]) -> Verdict:
@@ -237,7 +239,8 @@ class _Joint:
         """The results; what the graph writes into inputs is written into those of `changed`, too."""
         known = {**self._given, **{name: one for name, one in tangents.items() if name.startswith("tangents_")}}
         inputs = [node for node in self._module.graph.nodes if node.op == "placeholder"]
-        values = [known[node.name] if node.name in known else _zeros(node.meta["val"]) for node in inputs]
+        sizes = symbols([(node.meta.get("val"), known[node.name]) for node in inputs if node.name in known])
+        values = [known[node.name] if node.name in known else _zeros(node.meta["val"], sizes) for node in inputs]
         values = own(values)
         results = run(self._module, values)
         with torch.no_grad():
@@ -247,8 +250,8 @@ class _Joint:
         return results
 
 
-def _zeros(value: Any) -> torch.Tensor:
-    return torch.zeros([int(one) for one in value.shape], dtype=value.dtype)
+def _zeros(value: Any, sizes: Mapping[Any, int]) -> torch.Tensor:
+    return torch.zeros(of_symbols(value.shape, sizes), dtype=value.dtype)
 
 
 def _placeholders(module: Any) -> list[str]:

@@ -164,7 +164,7 @@ def trace(captured: CapturedCompilation, target: str, arch: str | None, given: G
     _has(captured, target)
     if target.startswith("inductor_") and last == "code" and target != "inductor_python":
         return _with_kernels(made, captured, target, arch, given, options)
-    return _joined(made, kept, target)
+    return _joined(made, kept, target, captured.restarted)
 
 
 def _no_graph(name: str, captured: CapturedCompilation) -> ExportError:
@@ -203,11 +203,11 @@ def _dumps(stages: Sequence[InductorStage], many: bool) -> Iterator[Dump]:
         before[scope] = text
 
 
-def _joined(made: Trace, stages: Sequence[InductorStage], target: str) -> Trace:
+def _joined(made: Trace, stages: Sequence[InductorStage], target: str, restarted: frozenset[int]) -> Trace:
     """With a last dump of all graphs, where there are several."""
     last: dict[tuple[int, str, str], InductorStage] = {}
     for stage in stages:
-        if stage.phase == LAST.get(target, "code"):
+        if stage.phase == LAST.get(target, "code") and stage.graph not in restarted:
             last[stage.graph, stage.direction, stage.subgraph] = stage
     if target == "aot_joint":
         last = {key: stage for key, stage in last.items() if not key[1]}
@@ -297,7 +297,7 @@ def _facts(captured: CapturedCompilation, arch: str | None) -> dict[str, Any]:
     generated = [kernel.name for kernel in captured.kernels]
     return {
         "device": arch or "cpu",
-        "graphs": len({stage.graph for stage in captured.stages}),
+        "graphs": len(captured.graphs),
         "graph breaks": len(captured.breaks),
         "kernels generated": len(generated),
         "kernels called": len(captured.called),

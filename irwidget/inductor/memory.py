@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from irwidget.inductor import printing, private
@@ -12,7 +14,8 @@ from irwidget.inductor.schedule import Drawn
 def estimated(graph: Any, schedule: Drawn, unfused: tuple[Moment, ...] = ()) -> MemoryEstimate | None:
     """Bytes alive at each step of the final schedule, as Inductor's own memory pass counts; None where it cannot.
 
-    What that pass counts and the code does not allocate, as a kernel uses it only inside, is left out.
+    What that pass counts and the code does not allocate is left out: what a kernel uses only inside, what is written in
+    place of what is read last, and the parts of a tensor that are written where the whole is.
     """
     from irwidget.private_torch import OrderedSet
 
@@ -24,6 +27,7 @@ def estimated(graph: Any, schedule: Drawn, unfused: tuple[Moment, ...] = ()) -> 
         private.get("memory_planning")(nodes, scheduler.name_to_buf)
         buffers, _, _ = private.get("memory_timeline")(nodes, freeable, outputs)
         buffers = [one for one in buffers if one.buffer.get_name() not in graph.removed_buffers]  # kept in registers
+        buffers = _in_place(_in_wholes(buffers), graph.wrapper_code.reuses)
         levels = [_level(buffers, step) for step in range(len(nodes))]
     except Exception:  # sizes that are no numbers; what Inductor's estimate does not take
         return None
@@ -34,6 +38,29 @@ def estimated(graph: Any, schedule: Drawn, unfused: tuple[Moment, ...] = ()) -> 
     alive = [_alive(one, schedule) for one in buffers if one.start_step <= most and not 0 <= one.end_step < most]
     held = sorted((one for one in alive if one.size), key=lambda one: -one.size)
     return MemoryEstimate(schedule.graph, schedule.direction, levels[most], moments, tuple(held), unfused)
+
+
+def _in_wholes(buffers: Sequence[Any]) -> list[Any]:
+    """Without the parts of a concatenation that are written where the whole is, which is there from the first on."""
+    starts = {one.buffer.get_name(): one.start_step for one in buffers}
+    parts: set[str] = set()
+    for one in sorted(buffers, key=lambda one: -one.start_step):
+        layout: Any = getattr(getattr(one.buffer, "node", None), "layout", None)
+        if isinstance(layout, private.get("part")) and (whole := layout.view.get_name()) in starts:
+            parts.add(one.buffer.get_name())
+            starts[whole] = min(starts[whole], starts[one.buffer.get_name()])
+    kept = [one for one in buffers if one.buffer.get_name() not in parts]
+    return [replace(one, start_step=starts[one.buffer.get_name()]) for one in kept]
+
+
+def _in_place(buffers: Sequence[Any], reuses: Mapping[str, str]) -> list[Any]:
+    """Each buffer whose memory another takes over ends before that begins; `reuses` has the taker first."""
+    starts = {one.buffer.get_name(): one.start_step for one in buffers}
+    taken = {given: starts[taker] for taker, given in reuses.items() if taker in starts}
+    lives = [
+        replace(one, end_step=taken[name] - 1) if (name := one.buffer.get_name()) in taken else one for one in buffers
+    ]
+    return [one for one in lives if one.buffer.get_name() not in taken or one.start_step <= one.end_step]
 
 
 def _level(buffers: Any, step: int) -> int:

@@ -6,7 +6,15 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from irwidget.inductor.data import CapturedCompilation, InductorOp, InductorStage, InductorText, Kernel, MemoryEstimate
+from irwidget.inductor.data import (
+    TAKEN,
+    CapturedCompilation,
+    InductorOp,
+    InductorStage,
+    InductorText,
+    Kernel,
+    MemoryEstimate,
+)
 from irwidget.inductor.why import Compilation, KernelLaunch
 from irwidget.trace import Location
 
@@ -33,7 +41,8 @@ def _launch(compilation: Compilation, launch: KernelLaunch, captured: CapturedCo
     source = kernel.source if kernel else _calls(captured.stages, launch)
     last = launch.ops[-1]
     return {
-        "kernel": launch.kernel or "no code", "kind": launch.kind, "graph": launch.graph,
+        "kernel": launch.kernel or "no code", "graph": launch.graph,
+        "kind": "result" if launch.kernel == TAKEN else launch.kind,
         "direction": launch.direction, "subgraph": launch.subgraph, "reads": launch.reads, "writes": launch.writes,
         "loops": list(last.loops), "reduced": list(max((op.reduced for op in launch.ops), key=len)),
         "buffers": _buffers(launch.ops), "ops": [_op(op) for op in launch.ops],
@@ -79,9 +88,10 @@ def _buffers(ops: Sequence[InductorOp]) -> list[dict[str, Any]]:
     for op in ops:
         for name, size in op.reads.items():
             if name not in made:
-                found.setdefault(name, {"name": name, "bytes": size, "way": "reads"})
+                found.setdefault(name, {"name": name, "bytes": op.together.get(name, size), "way": "reads"})
         for name, size in op.writes.items():
-            found[name] = {"name": name, "bytes": size, "way": "inside" if name in op.inside else "writes"}
+            way = "inside" if name in op.inside else "writes"
+            found[name] = {"name": name, "bytes": op.together.get(name, size), "way": way}
     return sorted(found.values(), key=lambda one: (one["way"], one["name"]))
 
 

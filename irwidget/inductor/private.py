@@ -73,6 +73,8 @@ SITES: Mapping[str, tuple[str, str]] = {
     "lowered_subgraph": ("torch._inductor.graph", "SubgraphLowering"),
     "subgraph": ("torch._inductor.ir", "Subgraph"),
     "ordering": ("torch._inductor.dependencies", "WeakDep"),
+    "whole": ("torch._inductor.dependencies", "StarDep"),
+    "part": ("torch._inductor.ir", "NonOwningLayout"),
     "virtualized": ("torch._inductor.virtualized", "V"),
     "freeable_inputs": ("torch._inductor.memory", "get_freeable_input_buf"),
     "memory_planning": ("torch._inductor.memory", "assign_memory_planning_info_for_scheduler_buffers"),

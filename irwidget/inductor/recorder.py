@@ -48,6 +48,8 @@ class Recorder:
         self.direction: Direction = ""
         self.root: Any = None
         """The FX graph that passes run on now, of which theirs may be a part."""
+        self.restarted: set[int] = set()
+        """The graphs that Dynamo gave up, to begin anew."""
         self.compiled: set[tuple[int, Direction]] = set()
         """The graphs, and halves of graphs, that Inductor was given."""
         self.node: Any = None

@@ -21,7 +21,7 @@ from irwidget.checking.expected import CLOSER, SAMPLES, SIZES
 from irwidget.checking.resampling import resampled, resized
 from irwidget.inductor import attributes, private
 from irwidget.private_torch import is_mutable, storage_id, viewed
-from irwidget.private_torch_export import default_decompositions, guards_hold
+from irwidget.private_torch_export import default_decompositions
 
 _MUTABLE = ("aten.native_batch_norm", "aten.cudnn_batch_norm")
 """Operations that change an argument and whose schema does not say so."""
@@ -77,6 +77,11 @@ class Case:
     args: list[Any]
     results: tuple[ExpectedResult, ...]
     outcome: Outcome
+
+    @property
+    def shapes(self) -> list[torch.Size]:
+        """Those of its tensors."""
+        return [one.shape for one in self.args if is_tensor(one)]
 
 
 @dataclass(frozen=True)
@@ -285,22 +290,36 @@ def _like(args: Sequence[Any]) -> list[Any]:
 def _sized(module: Any, args: Sequence[Any], step: int) -> list[Any] | None:
     """Values of other sizes, where these are dynamic; None where there are no others for which the code is made.
 
-    Nor are there of inputs that are not contiguous or share memory, of which strides and offsets would be guessed.
+    Nor are there of inputs that have gaps or share memory, of which strides and offsets would be guessed.
     """
     metas = [node.meta.get("example_value") for node in module.graph.nodes if node.op == "placeholder"]
     tensors = [one for one in args if is_tensor(one)]
-    if len({storage_id(one) for one in tensors}) < len(tensors) or not all(one.is_contiguous() for one in tensors):
+    if len({storage_id(one) for one in tensors}) < len(tensors) or not all(map(_is_dense, tensors)):
         return None
     shapes = [one.shape if is_tensor(one) else [one] if isinstance(one, torch.SymInt) else None for one in metas]
-    made = resized([_detached(one) for one in resampled([_detached(one) for one in args], 1)], shapes, step)
+    others = [_detached(one) for one in resampled([_detached(one) for one in args], 1)]
+    made = resized(others, shapes, step, guarded=True)
     if made is None:
         return None
-    sizes = [list(one.shape) if is_tensor(one) else [one] for one in made]
-    open_ = [pair for pair in zip(shapes, sizes, strict=True) if pair[0] is not None]
-    if not guards_hold(*zip(*open_, strict=True)):
-        return None
     wanted = zip(made, args, strict=True)
-    return [one.clone().requires_grad_(old.requires_grad) if is_tensor(old) else one for one, old in wanted]
+    return [_laid(one, old).requires_grad_(old.requires_grad) if is_tensor(old) else one for one, old in wanted]
+
+
+def _order(one: torch.Tensor) -> list[int]:
+    """The dims of a tensor, from that with the largest step in memory on."""
+    return sorted(range(one.dim()), key=lambda dim: -one.stride(dim))
+
+
+def _is_dense(one: torch.Tensor) -> bool:
+    """Whether a tensor fills its memory, in an order of its dims or another."""
+    return one.permute(_order(one)).is_contiguous()
+
+
+def _laid(one: torch.Tensor, old: torch.Tensor) -> torch.Tensor:
+    """A copy of a tensor, with its dims in memory in the order of another's."""
+    order = _order(old)
+    back = sorted(range(len(order)), key=order.__getitem__)
+    return one.permute(order).contiguous().clone().permute(back)
 
 
 def _detached(one: Any) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from irwidget import private_torch
-from irwidget.inductor import printing, private
+from irwidget.inductor import printing, private, traffic
 from irwidget.inductor.data import Direction, InductorOp
 from irwidget.trace import Location
 
@@ -41,10 +41,12 @@ def drawn(graph: Any, index: int, direction: Direction) -> Drawn:
 
 
 def _ops(graph: Any, subgraph: str, index: int, direction: Direction, seen: set[str]) -> Iterator[InductorOp]:
-    nodes = [(one, node.get_name()) for node in graph.scheduler.nodes for one in node.get_nodes()]
+    nodes = [(one, group) for group in graph.scheduler.nodes for one in group.get_nodes()]
+    shared = {group.get_name(): _shared(group.get_nodes()) for group in graph.scheduler.nodes}
     for node, group in nodes:
         runs = private.subgraphs(node)
-        op = _op(node, group, index, direction, graph.removed_buffers)
+        op = _op(node, group.get_name(), index, direction, graph.removed_buffers)
+        op = replace(op, together=shared[group.get_name()])
         yield replace(op, subgraph=subgraph, runs=tuple(one.name for one in runs))
         for one in runs:
             if one.name not in seen and one.scheduler is not None:
@@ -70,10 +72,18 @@ def _used(ops: Sequence[InductorOp]) -> list[InductorOp]:
     return found
 
 
+def _shared(nodes: Sequence[Any]) -> dict[str, int]:
+    """Bytes of the buffers that several operations of a kernel read or write, of all of these together."""
+    if len(nodes) < 2:
+        return {}
+    return {**traffic.together(list(map(traffic.reads, nodes))), **traffic.together(list(map(traffic.writes, nodes)))}
+
+
 def _op(node: Any, group: str, graph: int, direction: Direction, removed: Collection[str]) -> InductorOp:
     kind, called = _kind(node)
     origins = sorted(printing.origins_of(node), key=private_torch.position)
     found = [place for one in origins if (place := printing.node_place(one))]
+    written = traffic.writes(node)
     places = reversed(dict.fromkeys(reversed(found)))  # each once, and last the line of what is computed last
     return InductorOp(
         node.get_name(),
@@ -85,10 +95,10 @@ def _op(node: Any, group: str, graph: int, direction: Direction, removed: Collec
         tuple(one.name for one in origins),
         tuple(dict.fromkeys(printing.target_name(one.target) for one in origins)),
         tuple(places),
-        _sizes(node.read_writes.reads),
-        _sizes(node.read_writes.writes),
+        traffic.touched(traffic.reads(node)),
+        traffic.touched(written),
         *_loops(node),
-        frozenset(name for name in _sizes(node.read_writes.writes) if name in removed),
+        frozenset(name for name in written if name in removed),
     )
 
 
@@ -110,17 +120,3 @@ def _kind(node: Any) -> tuple[Kind, str]:
         )
         return "fallback" if type(inner).__name__ == "FallbackKernel" else "extern", str(called)
     return ("loops", "") if private.has_loops(node) or node.is_foreach() else ("none", "")
-
-
-def _sizes(deps: Iterable[Any]) -> dict[str, int]:
-    """Bytes by buffer; without the dependencies that only order, which Inductor counts as a byte."""
-    found: dict[str, int] = {}
-    for dep in deps:
-        if isinstance(dep, private.get("ordering")):
-            continue
-        try:
-            size = -1 if dep.has_unbacked_symbols() else int(dep.numbytes_hint())
-        except Exception:
-            size = -1
-        found[dep.name] = max(size, found.get(dep.name, -1))
-    return dict(sorted(found.items()))

@@ -10,7 +10,15 @@ from pathlib import PurePath
 from typing import Literal
 
 from irwidget.errors import UsageError, near
-from irwidget.inductor.data import CapturedCompilation, Direction, FusionRejection, InductorOp, MemoryEstimate, Rewrite
+from irwidget.inductor.data import (
+    TAKEN,
+    CapturedCompilation,
+    Direction,
+    FusionRejection,
+    InductorOp,
+    MemoryEstimate,
+    Rewrite,
+)
 from irwidget.toolchain.locations import is_user_file
 from irwidget.trace import Location
 
@@ -36,8 +44,6 @@ _CURES: tuple[tuple[str, str], ...] = (
     ("node1 must go before node2", "nothing: the second makes what the first reads"),
 )
 """How the scheduler's reasons begin, and what would have to change."""
-
-_TAKEN = "MultiOutput"
 
 
 @dataclass(frozen=True)
@@ -285,7 +291,7 @@ def cure_of(reason: str) -> str:
 def _reason_of_call(op: InductorOp) -> str:
     if op.runs:
         return f"it runs {', '.join(op.runs)}, compiled by {'itself' if len(op.runs) == 1 else 'themselves'}"
-    if op.kernel == _TAKEN:
+    if op.kernel == TAKEN:
         return "it takes one result of the call before it, and computes nothing"
     return "Inductor has no loops for it" if op.kind == "fallback" else "a library does it"
 
@@ -305,8 +311,10 @@ def _cure_of_call(op: InductorOp) -> str:
 
 def _launch(ops: Sequence[InductorOp]) -> KernelLaunch:
     made = {name for op in ops for name in op.writes}
-    reads = {name: size for op in ops for name, size in op.reads.items() if name not in made}
-    writes = {name: size for op in ops for name, size in op.writes.items() if name not in op.inside}
+    reads = {name: op.together.get(name, size) for op in ops for name, size in op.reads.items() if name not in made}
+    writes = {
+        name: op.together.get(name, size) for op in ops for name, size in op.writes.items() if name not in op.inside
+    }
     first = ops[0]
     inside = first.graph, first.direction, first.subgraph
     return KernelLaunch(first.kernel, first.kind, tuple(ops), _total(reads), _total(writes), *inside)

@@ -5,7 +5,7 @@ from irwidget.views.offline import document, view
 
 
 def launch(kernel, kind, **more):
-    op = {"name": "op0", "targets": ["aten.mm.default"], "origins": ["mm"], "loops": [], "reduced": [], "line": 3,
+    op = {"name": "op0", "targets": ["aten.mm.default"] * 30, "origins": ["mm"], "loops": [], "reduced": [], "line": 3,
           "file": "m.py", "module": ""}  # fmt: skip
     return {
         "kernel": kernel, "kind": kind, "graph": 0, "direction": "", "subgraph": "", "reads": 2048, "writes": 1024,
@@ -24,6 +24,14 @@ DRAWN = {
 }  # fmt: skip
 
 
+LINES = """cells => cells.map((cell) => {
+    const text = document.createRange();
+    text.selectNodeContents(cell);
+    return text.getClientRects().length;
+})"""
+"""In how many lines each cell is."""
+
+
 def test_two_clicks_say_why_two_kernels_are_not_one(tab, tmp_path):
     path = tmp_path / "schedule.html"
     path.write_text(document(view(schedule._state(DRAWN), schedule.html(DRAWN), "schedule"), "f", ["schedule"]))
@@ -36,6 +44,8 @@ def test_two_clicks_say_why_two_kernels_are_not_one(tab, tmp_path):
     boxes.nth(1).click()
     assert "tmp0 = <b>two</b>" in shown.locator(".irw-c-code").inner_text()
     assert shown.locator(".irw-c-why").inner_text() == "not fused: a library does it"
+    lines = shown.locator(".irw-c-table").nth(1).locator("td").evaluate_all(LINES)
+    assert ([lines[at] for at in (0, 2, 3)], lines[1] > 1) == ([1, 0, 1], True)
     boxes.nth(1).click()
     assert shown.locator(".irw-c-why").count() == 0
     shown.locator(".irw-c-list").press("ArrowUp")

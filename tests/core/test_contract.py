@@ -17,6 +17,7 @@ import pytest
 import torch
 from torch._export import utils
 from torch._ops import OperatorBase
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.overrides import TorchFunctionMode
 
 from irwidget import private_torch as private
@@ -480,6 +481,21 @@ def test_other_sizes_are_within_their_ranges():
     assert export.other_sizes(shapes, sizes, -1) == [[3, 4], [6, 4]]
     assert export.other_sizes(shapes, sizes, 5) == [[4, 11], [8, 11]]
     assert export.other_sizes([(4, 5)], [(4, 5)], 3) is None
+
+
+@pytest.mark.parametrize(("taken", "larger", "smaller"), [
+    (lambda n, m: n % 4 == 0, [[12, 10]], [[4, 5]]),
+    (lambda n, m: n > 7 and m > 2, [[11, 10]], [[8, 5]]),
+    (lambda n, m: n % 64 == 8, [[72, 10]], [[8, 5]]),
+    (lambda n, m: 3 * n == 4 * m, [[16, 12]], [[4, 3]]),
+    (lambda n, m: n == 8 and m == 6, None, None),
+])  # fmt: skip
+def test_other_sizes_are_such_that_guards_hold_for_them(taken, larger, smaller):
+    given = torch.ones(8, 6)
+    shape = private.FakeTensorMode(shape_env=ShapeEnv(), static_shapes=False).from_tensor(given).shape
+    assert taken(*shape)
+    sizes = [export.other_sizes([shape], [given.shape], step, guarded=True) for step in (3, -1)]
+    assert sizes == [larger, smaller]
 
 
 def test_modes_are_counted_and_taken_off():

@@ -64,13 +64,16 @@ def with_its_size(*, asked):
 
 @pytest.mark.parametrize(("asked", "state"), [(False, "differs"), (True, "equal")])
 def test_a_pass_that_is_wrong_for_other_sizes_is_named(asked, state):
+    """The rows are an even number, by a guard, and lie in memory behind the columns."""
     patches = {"post_grad_custom_post_pass": with_its_size(asked=asked)}
-    mean = lambda x: x.sum(0) / (x.shape[0] % 2 + 1)  # noqa: E731
-    low = irwidget.lower(mean, X, to="inductor_fx", dynamic=True, check=True, patches=patches)
+    mean = lambda x: x.view(x.shape[0] // 2, 2, -1).sum(0) / (x.shape[0] % 3 + 1)  # noqa: E731
+    low = irwidget.lower(mean, X.T.contiguous().T, to="inductor_fx", dynamic=True, check=True, patches=patches)
     assert low.check.state == state
     if not asked:
         assert low.check.dump == "post_grad_custom_post_pass"
-        assert low.check.reason.startswith("on your inputs it is equal, but with others of their kind result 0[")
+        assert low.check.reason.startswith(
+            "on your inputs it is equal, but with others of their kind, of shape [16, 20], result 0["
+        )
 
 
 class Normed(torch.nn.Module):
@@ -94,6 +97,18 @@ def test_training_with_running_statistics_is_checked_to_its_code():
     low = irwidget.lower(Normed(), x, to="inductor_fx", check=True, patches=patch)
     assert (low.check.state, low.check.dump) == ("differs", "joint_custom_post_pass")
     assert "running_mean" in low.check.reason
+
+
+def test_floats_of_a_module_can_be_compiled_in_under_dynamic_shapes():
+    """Dynamo gives up the graph that has them as inputs, and makes another: one graph is run, with its gradients."""
+    low = irwidget.lower(torch.nn.BatchNorm1d(3), torch.randn(4, 3), to="aot_forward", dynamic=True, check="each")
+    assert "var_mean" in low.text
+    assert (low.check.state, low.check.reason, low.trace.facts["graphs"]) == ("equal", "", 1)
+    assert {low.check.by_dump.get(i) for i, one in enumerate(low.dumps) if one.scope.kernel == "graph 1"} == {"equal"}
+    assert low.diagnostics[0].message == (
+        "graph 0 is given up in AOTAutograd: Dynamo takes numbers of Python's in it for constants, and begins anew as "
+        "graph 1"
+    )
 
 
 OPEN = {

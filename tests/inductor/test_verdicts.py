@@ -2,10 +2,12 @@
 
 import pytest
 import torch
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from irwidget.inductor import checks, executing
 from irwidget.inductor.data import CapturedCompilation, InductorStage, InductorText, Stopped
 from irwidget.inductor.executing import Graph, Slot
+from irwidget.private_torch import FakeTensorMode
 from irwidget.trace import Scope, Trace, Verdict, dump
 
 X = torch.arange(6.0).reshape(2, 3) + 0.5
@@ -69,6 +71,8 @@ def gives(what):
     (lambda x: x.as_strided((3,), (2,)) + 0, lambda x: x[:3] + 0, [torch.arange(12.0)[::2]], ("equal", "")),
     (in_two, lambda x: (x + 1) * 2, [X], ("equal", "")),
     (in_two, lambda x: (x + 1) * 3, [X], ("differs", "result 0[")),
+    (lambda x: x.sort().values, lambda x: x.flip(0), [torch.arange(8.0).flip(0)],
+     ("differs", "on your inputs it is equal, but with others of their kind result 0[")),
     (through, through_powers, [SHARED[:64], SHARED[32:]], ("equal", "")),
     (through, not_through, [SHARED[:64], SHARED[32:]], ("differs", "result 0[")),
     (lambda x: x * x, lambda x: x * x.detach(), [WANTED], ("differs", "gradient of 'x'[")),
@@ -80,6 +84,19 @@ def gives(what):
 def test_all_that_a_graph_does_is_compared(eager, other, args, verdict):
     found = judged(eager, other, *args)
     assert (found.state, found.reason[: len(verdict[1])]) == verdict, found
+
+
+def test_what_fails_at_another_size_says_so():
+    eager = trace(lambda x: x * 2)
+    symbolic = FakeTensorMode(shape_env=ShapeEnv(), static_shapes=False).from_tensor(X)
+    eager.graph.find_nodes(op="placeholder")[0].meta["example_value"] = symbolic
+    graph = Graph(eager, calls=[[X]])
+    ((_, found),) = executing.verdicts(graph, {0: stage("a pass")}, {0: trace(lambda x: x.view(3, 2).view(2, 3) * 2)},
+                                       each=True)  # fmt: skip
+    assert (found.state, found.reason) == (
+        "not checked", "after a pass: not executed with others of your inputs, of shape [5, 7]: RuntimeError: "
+        "shape '[3, 2]' is invalid for input of size 35",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(("factors", "each", "found", "together"), [

@@ -1,5 +1,8 @@
 """Why two things are not one kernel; an answer is true when changing what it names changes the outcome."""
 
+import math
+import re
+
 import pytest
 import torch
 
@@ -136,6 +139,8 @@ def test_the_view_has_the_text_and_the_graph_of_what_is_in_branches(branched):
     from irwidget.views import schedule
 
     (drawn,) = schedule._drawn([branched])
+    made, called = (branched.trace.facts[f"kernels {what}"] for what in ("generated", "called"))
+    assert f"{made + 1} generated, {called} called" in schedule.title(drawn), "the one of a branch runs outside, too"
     conditional, _, mm = drawn["launches"][1:4]
     assert [line.split(" = ")[1] for line in conditional["text"].split("\n")] == [
         "true_graph_0(true_graph_0_args)", "false_graph_0(false_graph_0_args)",
@@ -165,7 +170,36 @@ def test_bytes_that_are_not_known_or_not_read_are_not_said():
     ops = low.results["compilation"].captured.ops
     sizes = [(*op.reads.values(), *op.writes.values()) for op in ops if op.kind == "loops"]
     whole = 64 * 64 * 4
-    assert sizes == [(whole,) * 3, (whole,) * 2, (whole,) * 3, (0, -1, -1)]
+    assert sizes == [(whole,) * 3, (whole,) * 2, (whole,) * 2, (0, -1, -1)]
+
+
+def partly(x, image, table, rows, filled):
+    """One kernel each, and one of two operations that read different halves."""
+    filled[:, :4].fill_(1)
+    return (
+        x[:, :16].sum(1, keepdim=True) + x[:, 16:],
+        x[:, 4:8] + x[:, 2:6],
+        x[1:] - x[:-1],
+        torch.nn.functional.max_pool2d(image, 3, 2),
+        table[rows] * 2,
+        rows.unfold(0, 4, 1).sum(1),
+    )
+
+
+def test_each_byte_of_a_buffer_is_counted_once():
+    inputs = torch.randn(16, 32), torch.randn(1, 2, 9, 9), torch.randn(99, 2), torch.arange(7), torch.randn(3, 8)
+    low = irwidget.lower(partly, *inputs, to="inductor_loop_ir", arch="sm_90")
+    launches = low.results["compilation"].schedule()
+    found = sorted((one.reads, one.writes, len(one.ops)) for one in launches)
+    assert found == [
+        (0, 48, 1),
+        (56, 32, 1),
+        (112, 56, 1),
+        (384, 256, 1),
+        (648, 128, 1),
+        (2048, 1024, 2),
+        (2048, 1920, 1),
+    ]
 
 
 INDEX = torch.tensor([[0] * 64, [2] * 64])
@@ -224,9 +258,36 @@ def test_the_peak_of_memory_is_a_curve_with_what_is_alive(low):
     one = 64 * 64 * 4
     assert memory.moments[0].alive == one
     assert memory.peak == max(moment.alive for moment in memory.moments) == sum(alive.size for alive in memory.alive)
-    assert [alive.size for alive in memory.alive][:2] == [one, one]
-    assert {alive.place.line for alive in memory.alive} >= {programs.line(programs.attended, "x @ w")}
-    assert memory.unfused_peak >= memory.peak
+    assert [(alive.size, alive.place.line) for alive in memory.alive] == [
+        (one, programs.line(programs.attended, "x @ w"))
+    ]
+    assert memory.unfused_peak == 2 * one
+
+
+def allocated(code):
+    """The most bytes that are alive between the lines of output code."""
+    sizes, most = {}, 0
+    for line in code.split("\n"):
+        if made := re.match(r" *(buf\d+) = empty_strided_cpu\(\(([\d, ]+)\), .*float32\)", line):
+            sizes[made[1]] = 4 * math.prod(int(one) for one in made[2].split(",") if one.strip())
+        elif made := re.match(r" *(buf\d+) = (buf\d+); del \2  # reuse", line):
+            sizes[made[1]] = sizes.pop(made[2])
+        elif made := re.match(r" *del (buf\d+)", line):
+            sizes.pop(made[1], 0)
+        most = max(most, sum(sizes.values()))
+    return most
+
+
+@pytest.mark.parametrize(("function", "moments"), [
+    (lambda x, w: torch.relu(x @ w.repeat(1, 4)) @ w.repeat(4, 1), [4, 8, 4, 8, 9]),
+    (lambda x, w: torch.cat([x @ w, w @ x, x], 1) @ torch.ones(192, 32), [3, 3, 3, 3, 4.5, 5]),
+])  # fmt: skip
+def test_memory_that_the_code_shares_is_counted_once(function, moments):
+    """What is written in place, and parts of a concatenation: buffers of 16 KiB."""
+    captured = irwidget.lower(function, X, W, to="inductor_python").results["compilation"].captured
+    (memory,) = captured.memory
+    assert memory.peak == allocated(captured.outputs[0]) == sum(one.size for one in memory.alive)
+    assert [one.alive / (64 * 64 * 4) for one in memory.moments] == moments
 
 
 def test_a_pattern_that_rewrote_a_node_is_named():

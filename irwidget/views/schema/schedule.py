@@ -29,7 +29,8 @@ class ScheduleBuffer(TypedDict):
 class ScheduleLaunch(TypedDict):
     """A kernel in the order of execution; `lines` has the user's line for each line of its text, 0 for none.
 
-    `subgraph` is the branch, loop's body or region that it is in.
+    `subgraph` is the branch, loop's body or region that it is in. What only takes a result of a call is of kind
+    `result`.
     """
 
     kernel: str

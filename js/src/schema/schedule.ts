@@ -19,7 +19,7 @@ export interface ScheduleBuffer {
   readonly way: string;
 }
 
-/** A kernel in the order of execution; `lines` has the user's line for each line of its text, 0 for none. `subgraph` is the branch, loop's body or region that it is in. */
+/** A kernel in the order of execution; `lines` has the user's line for each line of its text, 0 for none. `subgraph` is the branch, loop's body or region that it is in. What only takes a result of a call is of kind `result`. */
 export interface ScheduleLaunch {
   readonly kernel: string;
   readonly kind: string;
