@@ -363,8 +363,8 @@ export class Viewer implements View {
 
   private drawOperations(): void {
     const summary = h("summary", { ...OWN_KEYS }, "Operations");
-    const open = this.operations.open;
-    this.operations.replaceChildren(summary, ...(open ? [operations(this.analysis, this.left, this.right)] : []));
+    const made = (): HTMLElement => operations(this.analysis, this.left, this.right, this.compare.parts);
+    this.operations.replaceChildren(summary, ...(this.operations.open ? [made()] : []));
   }
 
   /** For each stage, on how many lines the text that is looked for was found. */

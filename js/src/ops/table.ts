@@ -18,7 +18,7 @@ const TITLES: Readonly<Partial<Record<(typeof HEADS)[number], string>>> = {
   time: "Of the pass alone, without printing",
   ops: "Operations in the text after the pass",
   allocations: "How many there are after the pass, and how many it brought or took",
-  allocated: "Bytes of all allocations, each once; ≥ where a size is known at run time only",
+  allocated: "Bytes of all allocations, each once; ≥ where the text does not say all sizes",
   copies: "memref.copy and its like, and how many the pass brought or took",
   flop: "Arithmetic on floating-point numbers, each function run once; empty where the text does not say it",
 };
