@@ -1,6 +1,6 @@
 /** The passes as a timeline: number, name, lines gone and new, milliseconds, dialects. */
 
-import { freshId, h, OWN_KEYS } from "./dom";
+import { freshId, h, OWN_KEYS, plural, thousands } from "./dom";
 import type { Delta } from "./analysis";
 
 export interface Row {
@@ -146,9 +146,13 @@ export class PassList {
     const side = selected ? "irw-right" : row.stage === left ? "irw-left" : "";
     const said = [
       SAID[row.state] ?? "",
-      row.delta ? `${row.delta.gone} lines gone, ${row.delta.added} new` : row.state === "same" ? "no change" : "",
+      row.delta
+        ? `${plural(row.delta.gone, "line")} gone, ${thousands(row.delta.added)} new`
+        : row.state === "same"
+          ? "no change"
+          : "",
       CHECKED[row.check] ?? "",
-      row.hits ? `${row.hits} lines found` : "",
+      row.hits ? `${plural(row.hits, "line")} found` : "",
       row.stage === left && left !== right ? "left side" : "",
     ].filter(Boolean);
     return h(
@@ -192,13 +196,13 @@ function bars(delta: Delta | null, most: number): HTMLElement {
   return bar;
 }
 
-/** A time with its unit. */
 /** What stands at the end of a row: a failure, a verdict, else its time. */
 export function ending({ state, check, seconds }: Row): string {
   if (state === "failed" || check === "differs") return "✗";
   return check === "first wrong" ? "✗ wrong" : milliseconds(seconds);
 }
 
+/** A time with its unit; "" where it is not known. */
 export function milliseconds(seconds: number): string {
   if (!seconds) return "";
   const ms = seconds * 1000;

@@ -10,7 +10,7 @@ import { absent, summary } from "./panels";
 const NONE = new Int32Array(0);
 
 /** What is said of the panes. */
-type Panes = Pick<Compare, "mode" | "parts" | "changes" | "renumbered">;
+type Panes = Pick<Compare, "mode" | "parts" | "symbol" | "changes" | "renumbered">;
 
 /** What there is to say of two stages, and of the texts of their lowering. */
 export function statusOf(analysis: Analysis, compare: Panes, left: Stage, right: Stage, trace: Trace): string[] {
@@ -22,7 +22,7 @@ export function statusOf(analysis: Analysis, compare: Panes, left: Stage, right:
       : mode === "linked"
         ? linked(analysis.dumps, left, right, compare.parts)
         : summary(compare.changes, compare.renumbered, analysis.follows(left, right));
-  return [said, arriving(trace)];
+  return [compare.symbol && comparable(left, right) ? `@${compare.symbol}: ${said}` : said, arriving(trace)];
 }
 
 /** What there is to say of two languages, which are not compared line by line. */

@@ -400,6 +400,7 @@ export class Viewer implements View {
     const hit = this.found.next(this.reader, step);
     if (!hit) return;
     if (hit.stage !== this.store.get("right")) this.choose(hit.stage, "both");
+    this.uncover(this.trace.stages[hit.stage]!, hit.line);
     queueMicrotask(() => {
       this.compare.reveal({ side: "right", line: hit.line }, "cursor");
       this.linked.reveal(this.right, hit.line);
@@ -418,15 +419,22 @@ export class Viewer implements View {
     this.tracing.moved(spot);
   }
 
+  uncover(stage: Stage, line: number): void {
+    const { from, to } = this.analysis.partOf(stage, this.store.get("symbol"));
+    if (line < from || line >= to) this.store.set({ symbol: "" });
+  }
+
   /** Show a line of a stage of a lowering, beside the pass before. */
   goTo(trace: Trace, stage: number, line: number): void {
     this.choice.goTo(trace, stage);
+    this.uncover(trace.stages[stage]!, line);
     queueMicrotask(() => this.compare.reveal({ side: "right", line }, "focus"));
   }
 
   /** Show a line of the stage before the one on the right. */
   goBefore(line: number): void {
     this.choice.goBefore();
+    this.uncover(this.trace.stages[this.store.get("left")]!, line);
     queueMicrotask(() => this.compare.reveal({ side: "left", line }, "focus"));
   }
 

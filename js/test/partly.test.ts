@@ -94,16 +94,16 @@ describe("what is said of a function that is shown alone", () => {
   const made = { ...dumps, places: [1, 2].map((line) => ({ file: 0, line, column: 0 })) };
   const part = { name: "g", from: 2, to: 5 };
   const said = (mode: "alone" | "linked", left: Stage, right: Stage): string =>
-    statusOf(new Analysis(made), { mode, parts: [part, part], changes: [], renumbered: 0 }, left, right, {
+    statusOf(new Analysis(made), { mode, parts: [part, part], symbol: "g", changes: [], renumbered: 0 }, left, right, {
       ...dumps.traces[0]!,
       stages: [stage],
     })[0]!;
 
   it("are its lines, and those of them that are linked", () => {
-    expect(said("alone", stage, stage)).toBe("3 lines");
+    expect(said("alone", stage, stage)).toBe("@g: 3 lines");
     const [left, right] = [of([0, 0, 1, 1, -1], "llvm"), of([0, 0, 0, 1, 1], "ptx")];
     expect(said("linked", left, right)).toBe(
-      "llvm → ptx: another language, not diffed; 2 of 3 lines linked by their source line",
+      "@g: llvm → ptx: another language, not diffed; 2 of 3 lines linked by their source line",
     );
     expect(said("linked", of([1, 1, 0, 0, 0], "llvm"), of([0, 0, 1, 1, 1], "ptx"))).toContain(
       "no source line in common",

@@ -223,6 +223,28 @@ def test_one_function_can_be_shown_alone(shown, trace):
     page.view.get_by_label("Show one function (f)").select_option("helper")
     assert not any("@main" in line for line in page.lines(1) if "func.func" in line)
     assert any("func.func @helper" in line for line in page.lines(1))
+    assert page.status() == "@helper: no change"
+
+
+def test_what_is_searched_or_linked_outside_of_a_function_shown_alone_brings_back_all(shown, trace):
+    page = shown(trace)
+    page.choose(0)
+    function = page.view.get_by_label("Show one function (f)")
+    function.select_option("helper")
+    assert page.status() == "@helper: 5 lines"
+    page.view.locator(".irw-query").fill("linalg.matmul")
+    page.press("Enter")
+    page.view.locator(".irw-found", has_text="1 of ").wait_for()
+    found = page.view.locator(".irw-pane .cm-activeLine")
+    assert ["linalg.matmul" in line for line in found.all_inner_texts()] == [True]
+    assert function.input_value() == ""
+    function.select_option("helper")
+    page.page.evaluate("location.hash = '#pass=8&line=9'")
+    page.view.locator(".irw-title", has_text="convert-linalg-to-loops").wait_for()
+    assert trace.dumps[8].text.split("\n")[8] in found.all_inner_texts()
+    for fragment, said in (("#pass=8&line=99", "8 convert-linalg-to-loops has no line 99"), ("#pass=77", "no dump 77")):
+        page.page.evaluate("hash => location.hash = hash", fragment)
+        page.view.locator(".irw-said", has_text=said).wait_for()
 
 
 def test_the_list_can_be_filtered(shown, trace):

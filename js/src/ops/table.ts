@@ -5,6 +5,7 @@ import { Breath } from "../codec";
 import { comparable, type Trace } from "../dumps";
 import { h, OWN_KEYS, thousands } from "../dom";
 import { milliseconds } from "../list";
+import { total } from "../timeline";
 import { type Cost, costOf } from "./costs";
 
 interface OpRow {
@@ -25,7 +26,7 @@ const TITLES: Readonly<Partial<Record<(typeof HEADS)[number], string>>> = {
 
 /** The window; `go` shows a pass. */
 export function costs(analysis: Analysis, trace: Trace, go: (stage: number) => void, close: () => void): HTMLElement {
-  const all = trace.stages.reduce((sum, { seconds }) => sum + seconds, 0);
+  const all = total(trace.stages);
   const known: (Cost | null)[] = [];
   let [by, down] = [-1, true];
   const body = h("tbody");
