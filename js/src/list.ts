@@ -53,6 +53,9 @@ const CHECKED: Readonly<Record<string, string>> = {
   "first wrong": "differs from eager PyTorch, the first that was found to",
 };
 
+/** Pixels above and below the chosen row that are in sight, too: a row, such as that of the pass that failed. */
+const BESIDE = 28;
+
 export class PassList {
   readonly element: HTMLElement;
   private readonly id = freshId("passes");
@@ -118,10 +121,9 @@ export class PassList {
 
   private show(row: HTMLElement): void {
     const { scrollTop, clientHeight } = this.element;
-    if (row.offsetTop < scrollTop) this.element.scrollTop = row.offsetTop - 4;
-    else if (row.offsetTop + row.offsetHeight > scrollTop + clientHeight) {
-      this.element.scrollTop = row.offsetTop + row.offsetHeight - clientHeight + 4;
-    }
+    const [top, bottom] = [row.offsetTop - BESIDE, row.offsetTop + row.offsetHeight + BESIDE];
+    if (top < scrollTop) this.element.scrollTop = top;
+    else if (bottom > scrollTop + clientHeight) this.element.scrollTop = bottom - clientHeight;
   }
 
   private clicked(event: MouseEvent): void {

@@ -125,7 +125,8 @@ export function total(stages: readonly Stage[]): number {
   return stages.reduce((sum, { seconds }) => sum + seconds, 0);
 }
 
-function percent(share: number): string {
+/** A share in words. */
+export function percent(share: number): string {
   return share > 0 && share < 0.001 ? "<0.1 %" : `${(share * 100).toFixed(1)} %`;
 }
 

@@ -5,7 +5,7 @@ import { Breath } from "../codec";
 import { comparable, type Trace } from "../dumps";
 import { h, OWN_KEYS, thousands } from "../dom";
 import { milliseconds } from "../list";
-import { total } from "../timeline";
+import { percent, total } from "../timeline";
 import { type Cost, costOf } from "./costs";
 
 interface OpRow {
@@ -119,7 +119,7 @@ function row({ stages }: Trace, i: number, all: number, known: readonly (Cost | 
     texts: [
       `${i} ${stage.label}`,
       milliseconds(stage.seconds),
-      share ? `${(share * 100).toFixed(1)} %` : "",
+      share ? percent(share) : "",
       cost ? thousands(cost.ops) : "",
       cost ? brought(cost.allocations, old?.allocations) : "",
       bytes,
