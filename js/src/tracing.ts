@@ -82,7 +82,7 @@ export class Tracing {
     ];
     const first = spots.find((spot) => compare.find(spot));
     if (first) compare.reveal(first, "center");
-    const beyond = spots.length > 0 && !first ? `, not in @${compare.symbol}` : "";
+    const beyond = spots.length > 0 && !first && compare.symbol ? `, not in @${compare.symbol}` : "";
     const none = after.ready ? `no location in ${after.label}` : absent(after, after);
     this.source.mark(place);
     this.shown.say(

@@ -380,6 +380,14 @@ def test_source_and_ir_are_linked_both_ways(shown, trace):
     linked = page.view.locator(".irw-pane").nth(1).locator(".irw-linked").all_inner_texts()
     assert any("arith.maximumf" in line for line in linked)
     assert not any("linalg.matmul" in line for line in linked)
+    said = page.view.locator(".irw-said")
+    count = sum(at is not None and at.line == 4 for at in trace.dumps[1].locations)
+    assert said.inner_text() == f"Line 4: {count} lines of inline"
+    page.view.locator(".irw-source .cm-line", has_text="def model").click()
+    assert said.inner_text() == "Line 1: no location in inline"
+    page.view.get_by_label("Show one function (f)").select_option("helper")
+    page.view.locator(".irw-source .cm-line", has_text="relu").click()
+    assert said.inner_text() == f"Line 4: {count} lines of inline, not in @helper"
 
 
 def test_columns_show_what_came_from_a_line_at_every_level(shown, trace):
