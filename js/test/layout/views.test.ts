@@ -6,6 +6,7 @@ import { render as helion } from "../../src/helion/main";
 import { Ops } from "../../src/ops/main";
 import { operations } from "../../src/panels";
 import { render as sweep } from "../../src/sweep/main";
+import { banner } from "../../src/verdict";
 import { lowering } from "../lowering";
 import { frames, shown } from "./page";
 
@@ -105,4 +106,32 @@ test("the operations beside the panes are those of the dumps shown, also of othe
     ["− b.mul :2", "+ b.sub :2"],
     ["− b.mul :2", "+ c.neg :2"],
   ]);
+});
+
+test.each([
+  [
+    "equal",
+    "equal (of 2 dumps: 2 equal)",
+    "equal, error 0",
+    -1,
+    ["✓ equal to eager PyTorch (of 2 dumps: 2 equal)", "Numbers", "equal, error 0"],
+  ],
+  [
+    "differs",
+    "differs after cse",
+    "0 is 1",
+    1,
+    ["✗ differs from eager PyTorch after cse", "Wrong after 1 pass-1", "Numbers", "0 is 1"],
+  ],
+  ["not checked", "not checked", "not checked: random", -1, ["○ not checked: random"]],
+] as const)("a verdict in words: %s", (state, brief, text, stage, expected) => {
+  const [trace] = lowering(["a.b"], ["a.c"]).traces;
+  const shown: number[] = [];
+  const box = banner({ ...trace!, verdict: { state, brief, text, stage } }, (one) => void shown.push(one))!;
+  box.querySelector("button")?.click();
+  expect([[...box.querySelectorAll("b, button, summary, p")].map((one) => one.textContent), shown]).toEqual([
+    expected,
+    stage < 0 ? [] : [stage],
+  ]);
+  expect(banner(trace!, () => undefined)).toBe(null);
 });
