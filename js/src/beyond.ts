@@ -1,6 +1,8 @@
 /** What leads out of a view, and into it from elsewhere: links, a page of its own, full screen, the run before. */
 
+import type { Analysis } from "./analysis";
 import type { Asker } from "./ask";
+import { uncover } from "./choice";
 import type { Compare } from "./compare";
 import { besideOf, missing, type Stage, type Trace } from "./dumps";
 import { copyText } from "./export";
@@ -15,8 +17,7 @@ export interface BeyondView {
   readonly compare: Compare;
   readonly traces: readonly Trace[];
   readonly reader: Reader;
-  /** Show all functions where a line of a stage is not in the one that is shown. */
-  uncover(stage: Stage, line: number): void;
+  readonly lines: Analysis;
   say(text: string): void;
 }
 
@@ -82,7 +83,7 @@ export class Beyond {
 
   /** `line` is from 1. */
   private reveal(pass: number, stage: Stage, line: number): void {
-    if (line <= stage.lines.length) this.view.uncover(stage, line - 1);
+    if (line <= stage.lines.length) uncover(this.view.store, this.view.lines, stage, line - 1);
     queueMicrotask(() => {
       if (this.view.compare.reveal({ side: "right", line: line - 1 }, "cursor")) return;
       this.view.say(`${pass} ${stage.label} ${missing(stage) ? `is ${missing(stage)}` : `has no line ${line}`}`);

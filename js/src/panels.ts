@@ -103,8 +103,16 @@ export function absent(left: Stage, right: Stage): string {
     .join("; ");
 }
 
+/** Two stages, and the part of each that is shown. */
+interface Counted {
+  readonly analysis: Analysis;
+  readonly left: Stage;
+  readonly right: Stage;
+  readonly parts: readonly Extent[];
+}
+
 /** Operations of the parts that are shown, before and after, by dialect; only what differs unless nothing does. */
-export function operations(analysis: Analysis, left: Stage, right: Stage, parts: readonly Extent[]): HTMLElement {
+export function operations({ analysis, left, right, parts }: Counted): HTMLElement {
   if (!comparable(left, right)) return h("div", { class: "irw-operations" }, h("p", {}, absent(left, right)));
   const [before, after] = [analysis.counts(left, parts[0]), analysis.counts(right, parts[1])];
   const rows = [...new Set([...before.keys(), ...after.keys()])].sort((a, b) =>

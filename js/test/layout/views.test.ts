@@ -72,9 +72,9 @@ test("what a pass did to the operations: those whose count changed, and how many
   const dumps = lowering(["a.add", "a.add", "b.mul", "c.neg"], ["a.add", "b.mul", "b.sub", "b.sub", "c.neg"]);
   const [left, right] = dumps.traces[0]!.stages;
   const told = (before: typeof left, after: typeof left, ...parts: Extent[]): string[] =>
-    [...operations(new Analysis(dumps), before!, after!, parts).querySelectorAll("tr, p")].map(
-      (one) => one.textContent,
-    );
+    [
+      ...operations({ analysis: new Analysis(dumps), left: before!, right: after!, parts }).querySelectorAll("tr, p"),
+    ].map((one) => one.textContent);
   const head = "operationbeforeafterchange";
   const [before, after] = [4, 5].map((to) => ({ from: 0, to })) as [Extent, Extent];
   expect(told(left, right, before, after)).toEqual([
