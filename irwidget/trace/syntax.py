@@ -26,15 +26,23 @@ _SYMBOL = re.compile(
 )
 _OPERATION = {
     "mlir": re.compile(r'\s*(?:%[^=]*=\s*)?"?([a-zA-Z_][\w$]*+(?:\.[\w$]++)*+)(?!:)"?', re.ASCII),
-    "llvm": re.compile(r"\s+(?:%[^=]*=\s*)?(?:tail |musttail |notail )?([a-z]\w*)", re.ASCII),
-    "asm": re.compile(r"\s+(?:@!?%\w+\s+)?([a-z][\w.]*)", re.ASCII),
+    # Not what goes on from the line above: the cases of a switch, where an invoke goes on, what a landing pad takes.
+    "llvm": re.compile(
+        r"\s+(?:%[^=]*=\s*)?(?:tail |musttail |notail )?(?!(?:i\d+|to|catch|filter|cleanup)\b)([a-z]\w*)", re.ASCII
+    ),
+    # After an address (SASS), a condition, or a result (SPIR-V); not the callee and the parameters of a call of PTX.
+    "asm": re.compile(
+        r"\s+(?:/\*\w+\*/\s+)?(?:@!?%?\w+\s+|%\w+ = )?(?!param\d)([A-Za-z](?:[\w.]|::)*)(?=[\s;]|$)(?! :)", re.ASCII
+    ),
 }
 _SYNTAX: dict[str, Syntax] = {
     "mlir": "mlir", "llvm": "llvm", "ptx": "asm", "amdgcn": "asm", "sass": "asm", "x86asm": "asm", "spirv": "asm",
 }  # fmt: skip
 _NOT_OPERATIONS = frozenset("ins outs attributes else do case default permutation to".split())
 """Words that open a line of MLIR without being an operation."""
-_DIALECT = {"module": "builtin.", "return": "func.", "func": "func."}
+_DIALECT = {"module": "builtin.", "unrealized_conversion_cast": "builtin."} | dict.fromkeys(
+    ("func", "return", "call", "call_indirect", "constant"), "func."
+)
 """Operations that MLIR prints without their dialect."""
 
 _RESOURCE = re.compile(r"dense_resource<([^>]*)>")

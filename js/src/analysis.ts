@@ -1,7 +1,7 @@
 /** Everything that the viewer computes from dumps; results are kept, because stages are looked at again and again. */
 
 import type { Breath } from "./codec";
-import { cut, diffBySymbol, hunks as hunksOf, origins, type Hunk, type Segment, within } from "./diff";
+import { cut, diffBySymbol, hunks as hunksOf, type Extent, origins, type Hunk, type Segment, within } from "./diff";
 import { followed, type Line } from "./renaming";
 import { type Doc, docOf } from "./doc";
 import type { Dumps, Stage } from "./dumps";
@@ -186,17 +186,17 @@ export class Analysis {
     return this.shape(id).namesOf(this.text(id));
   }
 
-  /** How often each operation occurs. */
-  counts(stage: Stage): ReadonlyMap<string, number> {
-    let counts = this.countsOf.get(stage.lines);
-    if (!counts) {
-      counts = new Map();
-      for (let i = 0; i < stage.lines.length; i++) {
-        const op = this.operationOf(stage.lines[i]!, stage.syntax);
-        if (op) counts.set(op, (counts.get(op) ?? 0) + 1);
-      }
-      this.countsOf.set(stage.lines, counts);
+  /** How often each operation occurs, in a part of a stage or in all of it. */
+  counts(stage: Stage, { from, to }: Extent = { from: 0, to: stage.lines.length }): ReadonlyMap<string, number> {
+    const all = from === 0 && to === stage.lines.length;
+    const known = all && this.countsOf.get(stage.lines);
+    if (known) return known;
+    const counts = new Map<string, number>();
+    for (let i = from; i < to; i++) {
+      const op = this.operationOf(stage.lines[i]!, stage.syntax);
+      if (op) counts.set(op, (counts.get(op) ?? 0) + 1);
     }
+    if (all) this.countsOf.set(stage.lines, counts);
     return counts;
   }
 

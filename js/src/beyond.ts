@@ -1,8 +1,10 @@
 /** What leads out of a view, and into it from elsewhere: links, a page of its own, full screen, the run before. */
 
+import type { Analysis } from "./analysis";
 import type { Asker } from "./ask";
+import { uncover } from "./choice";
 import type { Compare } from "./compare";
-import { besideOf, type Trace } from "./dumps";
+import { besideOf, missing, type Stage, type Trace } from "./dumps";
 import { copyText } from "./export";
 import { ARRIVED, fragmentOf, type LinkedPlace, placeOf } from "./links";
 import type { Store } from "./model";
@@ -15,6 +17,7 @@ export interface BeyondView {
   readonly compare: Compare;
   readonly traces: readonly Trace[];
   readonly reader: Reader;
+  readonly lines: Analysis;
   say(text: string): void;
 }
 
@@ -66,14 +69,25 @@ export class Beyond {
   /** To a place that a link names; whether it is one of this view's lowerings. */
   private go(place: LinkedPlace | null): boolean {
     if (!place) return false;
-    const { traces, store, compare } = this.view;
+    const { traces, store } = this.view;
     const trace = place.lowering ? traces.findIndex(({ name, title }) => [name, title].includes(place.lowering)) : 0;
     const found = traces[trace];
-    if (!found?.stages[place.pass]) return false;
+    const stage = found?.stages[place.pass];
+    if (found && !stage) this.view.say(`${found.title} has no dump ${place.pass}`);
+    if (!found || !stage) return false;
     const left = place.left < 0 ? besideOf(found, place.pass) : Math.min(place.left, found.stages.length - 1);
     store.set({ trace, against: -1, left, right: place.pass });
-    if (place.line > 0) queueMicrotask(() => compare.reveal({ side: "right", line: place.line - 1 }, "cursor"));
+    if (place.line > 0) this.reveal(place.pass, stage, place.line);
     return true;
+  }
+
+  /** `line` is from 1. */
+  private reveal(pass: number, stage: Stage, line: number): void {
+    if (line <= stage.lines.length) uncover(this.view.store, this.view.lines, stage, line - 1);
+    queueMicrotask(() => {
+      if (this.view.compare.reveal({ side: "right", line: line - 1 }, "cursor")) return;
+      this.view.say(`${pass} ${stage.label} ${missing(stage) ? `is ${missing(stage)}` : `has no line ${line}`}`);
+    });
   }
 
   async copyLink(): Promise<void> {

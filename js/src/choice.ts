@@ -1,7 +1,14 @@
 /** Which stages of which lowerings are shown, and how the next ones are chosen. */
 
+import type { Analysis } from "./analysis";
 import { besideOf, counterpart, type Dumps, type Stage, stageAt, type Trace } from "./dumps";
 import type { Store } from "./model";
+
+/** Show all functions where a line of a stage is not in the one that is shown. */
+export function uncover(store: Store, lines: Analysis, stage: Stage, line: number): void {
+  const { from, to } = lines.partOf(stage, store.get("symbol"));
+  if (line < from || line >= to) store.set({ symbol: "" });
+}
 
 export class Choice {
   /** Whether choosing a pass leaves the left side alone. */

@@ -14,7 +14,7 @@ const MLIR = new RegExp(
     String.raw`(?<symbol>@(?:"[^"]*"|[\w$.-]+)|\^\w+)`,
     String.raw`(?<alias>#[a-zA-Z_][\w.]*)`,
     `(?<type>${TYPES})`,
-    String.raw`(?<op>(?<![\w.$<])[a-z_]\w*(?:\.[a-z_]\w*)+|(?<=^\s*)(?:module|return|func)\b)`,
+    String.raw`(?<op>(?<![\w.$<])[a-z_]\w*(?:\.[a-zA-Z_]\w*)+(?![\w.]*:)|(?<=^\s*|= )(?:module|return|func|call|call_indirect|constant)\b)`,
     String.raw`(?<keyword>(?<![\w.$])(?:attributes|private|public|ins|outs|iter_args|to|step|affine_map|affine_set|dense|dense_resource|loc|true|false)\b)`,
     String.raw`(?<number>(?<![\w.$])-?(?:0x[\dA-Fa-f]+|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)(?![\w.]))`,
   ].join("|"),
@@ -36,12 +36,12 @@ const LLVM = new RegExp(
 );
 const ASM = new RegExp(
   [
-    String.raw`(?<comment>//.*|;.*)`,
+    String.raw`(?<comment>//.*|;.*|/\*[^*]*\*/)`,
     String.raw`(?<string>"[^"]*")`,
     String.raw`(?<value>%[\w$.]+|\b[sva]\d+\b|\b[sva]\[\d+:\d+\]|\b(?:R|P|UR|UP)\d+\b)`,
     String.raw`(?<symbol>^[\w$.@]+:|\$L\w+)`,
     String.raw`(?<keyword>^\s*\.\w+|(?<=[\s(])\.\w+)`,
-    String.raw`(?<op>(?<=^\s+(?:@!?%?\w+\s+)?)[A-Za-z][\w.]*)`,
+    String.raw`(?<op>(?<=^\s+(?:/\*\w+\*/\s+)?(?:@!?%?\w+\s+|%\w+ = )?)[A-Za-z](?:[\w.]|::)*)`,
     String.raw`(?<number>(?<![\w.$%])-?(?:0[xfd][\dA-Fa-f]+|\d+(?:\.\d*)?)(?![\w.]))`,
   ].join("|"),
   "g",

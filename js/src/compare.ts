@@ -152,6 +152,11 @@ export class Compare {
     return this.ranges;
   }
 
+  /** The function that is shown alone; "" for all. */
+  get symbol(): string {
+    return this.pair?.symbol ?? "";
+  }
+
   get changes(): readonly Hunk[] {
     return this.hunks;
   }

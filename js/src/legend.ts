@@ -2,7 +2,7 @@
 
 import { h, OWN_KEYS, plural } from "./dom";
 import { milliseconds } from "./list";
-import type { Timeline } from "./timeline";
+import { type Timeline, total } from "./timeline";
 
 /** Dialects that are named; the others have a title only. */
 const NAMED = 12;
@@ -17,14 +17,15 @@ export function legend({ dialects }: Timeline): readonly HTMLElement[] {
 
 /** The time of all passes, the switch that lists the slowest first, and the table of all that they cost. */
 export function cost(
-  timeline: Timeline,
-  count: number,
+  { input, passes }: Timeline,
   byTime: boolean,
   toggle: () => void,
   table: () => void,
 ): readonly HTMLElement[] {
-  const all = milliseconds(timeline.seconds);
-  const some = timeline.timed < count ? ` (${timeline.timed} timed)` : "";
+  const all = milliseconds(total(passes));
+  const timed = passes.filter(({ seconds }) => seconds > 0).length;
+  const some = timed < passes.length ? ` (${timed} timed)` : "";
+  const before = input?.seconds ? `Before them ${input.label}: ${milliseconds(input.seconds)}` : undefined;
   const sorted = h(
     "button",
     {
@@ -37,8 +38,8 @@ export function cost(
     "By time",
   );
   return [
-    h("span", {}, `${plural(count, "pass", "passes")}${all ? `, ${all}${some}` : ""}`),
-    ...(all ? [sorted] : []),
+    h("span", { title: before }, `${plural(passes.length, "pass", "passes")}${all ? `, ${all}${some}` : ""}`),
+    ...(all || before ? [sorted] : []),
     h(
       "button",
       {

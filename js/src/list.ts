@@ -1,6 +1,6 @@
 /** The passes as a timeline: number, name, lines gone and new, milliseconds, dialects. */
 
-import { freshId, h, OWN_KEYS } from "./dom";
+import { freshId, h, OWN_KEYS, plural, thousands } from "./dom";
 import type { Delta } from "./analysis";
 
 export interface Row {
@@ -52,6 +52,9 @@ const CHECKED: Readonly<Record<string, string>> = {
   differs: "differs from eager PyTorch",
   "first wrong": "differs from eager PyTorch, the first that was found to",
 };
+
+/** Pixels above and below the chosen row that are in sight, too: a row, such as that of the pass that failed. */
+const BESIDE = 28;
 
 export class PassList {
   readonly element: HTMLElement;
@@ -118,10 +121,9 @@ export class PassList {
 
   private show(row: HTMLElement): void {
     const { scrollTop, clientHeight } = this.element;
-    if (row.offsetTop < scrollTop) this.element.scrollTop = row.offsetTop - 4;
-    else if (row.offsetTop + row.offsetHeight > scrollTop + clientHeight) {
-      this.element.scrollTop = row.offsetTop + row.offsetHeight - clientHeight + 4;
-    }
+    const [top, bottom] = [row.offsetTop - BESIDE, row.offsetTop + row.offsetHeight + BESIDE];
+    if (top < scrollTop) this.element.scrollTop = top;
+    else if (bottom > scrollTop + clientHeight) this.element.scrollTop = bottom - clientHeight;
   }
 
   private clicked(event: MouseEvent): void {
@@ -146,9 +148,13 @@ export class PassList {
     const side = selected ? "irw-right" : row.stage === left ? "irw-left" : "";
     const said = [
       SAID[row.state] ?? "",
-      row.delta ? `${row.delta.gone} lines gone, ${row.delta.added} new` : row.state === "same" ? "no change" : "",
+      row.delta
+        ? `${plural(row.delta.gone, "line")} gone, ${thousands(row.delta.added)} new`
+        : row.state === "same"
+          ? "no change"
+          : "",
       CHECKED[row.check] ?? "",
-      row.hits ? `${row.hits} lines found` : "",
+      row.hits ? `${plural(row.hits, "line")} found` : "",
       row.stage === left && left !== right ? "left side" : "",
     ].filter(Boolean);
     return h(
@@ -192,13 +198,13 @@ function bars(delta: Delta | null, most: number): HTMLElement {
   return bar;
 }
 
-/** A time with its unit. */
 /** What stands at the end of a row: a failure, a verdict, else its time. */
 export function ending({ state, check, seconds }: Row): string {
   if (state === "failed" || check === "differs") return "✗";
   return check === "first wrong" ? "✗ wrong" : milliseconds(seconds);
 }
 
+/** A time with its unit; "" where it is not known. */
 export function milliseconds(seconds: number): string {
   if (!seconds) return "";
   const ms = seconds * 1000;

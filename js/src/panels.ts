@@ -1,7 +1,7 @@
 /** The small parts around the panes: facts, failure, operation counts, keys. */
 
 import { type Analysis, dialect, sum } from "./analysis";
-import type { Hunk } from "./diff";
+import type { Extent, Hunk } from "./diff";
 import { comparable, missing, type Stage, type Trace } from "./dumps";
 import { h, OWN_KEYS, plural, thousands } from "./dom";
 
@@ -103,10 +103,18 @@ export function absent(left: Stage, right: Stage): string {
     .join("; ");
 }
 
-/** Operations before and after, by dialect; only what differs unless nothing does. */
-export function operations(analysis: Analysis, left: Stage, right: Stage): HTMLElement {
+/** Two stages, and the part of each that is shown. */
+interface Counted {
+  readonly analysis: Analysis;
+  readonly left: Stage;
+  readonly right: Stage;
+  readonly parts: readonly Extent[];
+}
+
+/** Operations of the parts that are shown, before and after, by dialect; only what differs unless nothing does. */
+export function operations({ analysis, left, right, parts }: Counted): HTMLElement {
   if (!comparable(left, right)) return h("div", { class: "irw-operations" }, h("p", {}, absent(left, right)));
-  const [before, after] = [analysis.counts(left), analysis.counts(right)];
+  const [before, after] = [analysis.counts(left, parts[0]), analysis.counts(right, parts[1])];
   const rows = [...new Set([...before.keys(), ...after.keys()])].sort((a, b) =>
     dialect(a) === dialect(b) ? (a < b ? -1 : 1) : dialect(a) < dialect(b) ? -1 : 1,
   );

@@ -120,7 +120,7 @@ export class Passes {
     this.list.element.toggleAttribute("data-untimed", !rows.some(ending));
     const toggle = (): void => store.set({ by_time: !store.get("by_time") });
     const table = (): void => this.shown.costTable();
-    this.costs.replaceChildren(...cost(timeline, rows.length - 1, store.get("by_time"), toggle, table));
+    this.costs.replaceChildren(...cost(timeline, store.get("by_time"), toggle, table));
     this.legend.replaceChildren(...legend(timeline));
     this.element.toggleAttribute("data-rail", this.narrow);
     this.rail.textContent = this.narrow ? "»" : "«";

@@ -51,14 +51,20 @@ export class Timeline {
     return [...this.totals].sort((a, b) => b[1] - a[1]).map(([name]) => [name, hueOf(name)] as const);
   }
 
-  /** Seconds of all passes together. */
-  get seconds(): number {
-    return this.trace.stages.reduce((sum, { seconds }) => sum + seconds, 0);
+  /** Seconds of all that is listed. */
+  private get seconds(): number {
+    return total(this.trace.stages);
   }
 
-  /** Passes of which the time is known. */
-  get timed(): number {
-    return this.trace.stages.slice(1).filter(({ seconds }) => seconds > 0).length;
+  /** What the passes start from: the first dump, where no pass has made it. */
+  get input(): Stage | null {
+    const [first] = this.trace.stages;
+    return first && (first.step === "" || first.name === "input") ? first : null;
+  }
+
+  /** The dumps that passes have made. */
+  get passes(): readonly Stage[] {
+    return this.input ? this.trace.stages.slice(1) : this.trace.stages;
   }
 
   rows(hits: readonly number[]): Row[] {
@@ -114,7 +120,13 @@ export class Timeline {
   }
 }
 
-function percent(share: number): string {
+/** Seconds of stages together. */
+export function total(stages: readonly Stage[]): number {
+  return stages.reduce((sum, { seconds }) => sum + seconds, 0);
+}
+
+/** A share in words. */
+export function percent(share: number): string {
   return share > 0 && share < 0.001 ? "<0.1 %" : `${(share * 100).toFixed(1)} %`;
 }
 

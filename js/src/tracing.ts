@@ -76,12 +76,17 @@ export class Tracing {
     const left = this.analysis.places.from(before, place);
     const right = this.analysis.places.from(after, place);
     compare.naming.link({ left: new Set(left), right: new Set(right) });
-    if (right.length > 0) compare.reveal({ side: "right", line: right[0]! }, "center");
-    else if (left.length > 0) compare.reveal({ side: "left", line: left[0]! }, "center");
+    const spots = [
+      ...right.map((line) => ({ side: "right", line }) as const),
+      ...left.map((line) => ({ side: "left", line }) as const),
+    ];
+    const first = spots.find((spot) => compare.find(spot));
+    if (first) compare.reveal(first, "center");
+    const beyond = spots.length > 0 && !first && compare.symbol ? `, not in @${compare.symbol}` : "";
     const none = after.ready ? `no location in ${after.label}` : absent(after, after);
     this.source.mark(place);
     this.shown.say(
-      `${this.analysis.places.said(place)}: ${right.length > 0 ? `${plural(right.length, "line")} of ${after.label}` : none}`,
+      `${this.analysis.places.said(place)}: ${right.length > 0 ? `${plural(right.length, "line")} of ${after.label}` : none}${beyond}`,
     );
   }
 

@@ -3,7 +3,7 @@
 import type { Origin } from "./anchors";
 import { Analysis } from "./analysis";
 import { Beyond } from "./beyond";
-import { Choice } from "./choice";
+import { Choice, uncover } from "./choice";
 import { Breath } from "./codec";
 import { Compare, type Spot } from "./compare";
 import { Copies } from "./copies";
@@ -251,8 +251,8 @@ export class Viewer implements View {
 
   pin(): void {
     this.choice.pin();
-    const held = `Left side held at ${this.store.get("right")} ${this.right.label}`;
-    this.say(this.choice.pinned ? held : "Left side follows");
+    const { pinned, right } = this.choice;
+    this.say(pinned ? `Left side held at ${this.store.get("right")} ${right.label}` : "Left side follows");
   }
 
   private async changed(keys: Changes): Promise<void> {
@@ -362,9 +362,8 @@ export class Viewer implements View {
   }
 
   private drawOperations(): void {
-    const summary = h("summary", { ...OWN_KEYS }, "Operations");
-    const open = this.operations.open;
-    this.operations.replaceChildren(summary, ...(open ? [operations(this.analysis, this.left, this.right)] : []));
+    this.operations.replaceChildren(h("summary", { ...OWN_KEYS }, "Operations"));
+    if (this.operations.open) this.operations.append(operations(this.opsShown));
   }
 
   /** For each stage, on how many lines the text that is looked for was found. */
@@ -400,10 +399,8 @@ export class Viewer implements View {
     const hit = this.found.next(this.reader, step);
     if (!hit) return;
     if (hit.stage !== this.store.get("right")) this.choose(hit.stage, "both");
-    queueMicrotask(() => {
-      this.compare.reveal({ side: "right", line: hit.line }, "cursor");
-      this.linked.reveal(this.right, hit.line);
-    });
+    this.reach({ side: "right", line: hit.line }, "cursor");
+    queueMicrotask(() => this.linked.reveal(this.right, hit.line));
   }
 
   get query(): Query {
@@ -418,16 +415,21 @@ export class Viewer implements View {
     this.tracing.moved(spot);
   }
 
+  private reach(spot: Spot, how: "cursor" | "focus"): void {
+    uncover(this.store, this.analysis, this.choice[spot.side], spot.line);
+    queueMicrotask(() => this.compare.reveal(spot, how));
+  }
+
   /** Show a line of a stage of a lowering, beside the pass before. */
   goTo(trace: Trace, stage: number, line: number): void {
     this.choice.goTo(trace, stage);
-    queueMicrotask(() => this.compare.reveal({ side: "right", line }, "focus"));
+    this.reach({ side: "right", line }, "focus");
   }
 
   /** Show a line of the stage before the one on the right. */
   goBefore(line: number): void {
     this.choice.goBefore();
-    queueMicrotask(() => this.compare.reveal({ side: "left", line }, "focus"));
+    this.reach({ side: "left", line }, "focus");
   }
 
   get lines(): Analysis {
@@ -438,8 +440,8 @@ export class Viewer implements View {
     this.passes.list.element.focus();
   }
 
-  private lineOf(spot: Spot): NotedLine {
-    return { ...this.of(spot.side), line: spot.line };
+  private lineOf({ side, line }: Spot): NotedLine {
+    return { ...this.of(side), line };
   }
 
   get blaming(): boolean {

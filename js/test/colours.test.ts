@@ -37,6 +37,18 @@ describe("colours", () => {
       "number",
     ]);
   });
+  it.each([
+    ["mlir", "  %2 = torch.prim.ListConstruct %a, %b", ["torch.prim.ListConstruct"]],
+    ["mlir", "      torch_tensor_3_torch.float32: 5", []],
+    ["mlir", "  %2 = call @erff(%1)", ["call"]],
+    ["mlir", "  call_indirect %f()", ["call_indirect"]],
+    ["sass", "        /*00a0*/              @!P0 LDG.E R8, [R2.64] ;", ["LDG.E"]],
+    ["sass", "        /*0080*/                   EXIT ;", ["EXIT"]],
+    ["spirv", "\t%61 = OpFunction %18 None %19", ["OpFunction"]],
+    ["ptx", "\tcp.async.bulk.shared::cluster.global [%r1];", ["cp.async.bulk.shared::cluster.global"]],
+  ])("has the operations of %s: %s", (language, line, found) => {
+    expect(tokens(line, language).flatMap(([kind, text]) => (kind === "op" ? [text] : []))).toEqual(found);
+  });
   it("gives a class to all that has a colour", () => {
     const read = (line: string, language: string) =>
       colouredParts(line, language).map(({ from, to, class: name }) => [name, line.slice(from, to)]);

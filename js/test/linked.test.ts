@@ -24,6 +24,12 @@ test("another language of one step is a column of its own", () => {
   expect(levels({ ...made, stages }, false, 5)).toEqual([0, 1]);
 });
 
+test("a step that has not changed the text is no column", () => {
+  const made = trace("a", "b", "c");
+  const stages = made.stages.map((stage, i) => ({ ...stage, lines: made.stages[Math.min(i, 1)]!.lines }));
+  expect(levels({ ...made, stages }, true, 5)).toEqual([-1, 0, 1]);
+});
+
 test.each([
   [[], undefined],
   [[4], 4],

@@ -1,10 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { Analysis } from "../src/analysis";
 import { Blame, noEarlier } from "../src/blame";
-import { type Dumps, missing } from "../src/dumps";
+import { type Dumps, missing, type Stage } from "../src/dumps";
 import { absent } from "../src/panels";
+import { statusOf } from "../src/status";
 import { entries, Timeline } from "../src/timeline";
 import { Unpacker } from "../src/unpack";
+import { lowering } from "./lowering";
 import packed from "./partly.json";
 
 /** A lowering of seven passes: the second and the sixth are late, then the sixth is lost. */
@@ -82,5 +84,30 @@ describe("texts that are not here", () => {
     expect(Array.from(known.at(4)!)).toEqual([0, 1, 2]);
     expect(known.back({ stage: 4, line: 1 })).toEqual({ stage: 1, line: 1 });
     expect(noEarlier(all.traces[0]!, 4)).toContain("no earlier version");
+  });
+});
+
+describe("what is said of a function that is shown alone", () => {
+  const dumps = lowering(["func @f", "a.add", "func @g", "a.sub", "b.mul"]);
+  const [stage] = dumps.traces[0]!.stages as [Stage];
+  const of = (places: number[], language: string): Stage => ({ ...stage, language, places: Int32Array.from(places) });
+  const made = { ...dumps, places: [1, 2].map((line) => ({ file: 0, line, column: 0 })) };
+  const part = { name: "g", from: 2, to: 5 };
+  const said = (mode: "alone" | "linked", left: Stage, right: Stage): string =>
+    statusOf(new Analysis(made), { mode, parts: [part, part], symbol: "g", changes: [], renumbered: 0 }, left, right, {
+      ...dumps.traces[0]!,
+      stages: [stage],
+    })[0]!;
+
+  it("are its lines, and those of them that are linked", () => {
+    expect(said("alone", stage, stage)).toBe("@g: 3 lines");
+    const [left, right] = [of([0, 0, 1, 1, -1], "llvm"), of([0, 0, 0, 1, 1], "ptx")];
+    expect(said("linked", left, right)).toBe(
+      "@g: llvm → ptx: another language, not diffed; 2 of 3 lines linked by their source line",
+    );
+    expect(said("linked", of([1, 1, 0, 0, 0], "llvm"), of([0, 0, 1, 1, 1], "ptx"))).toContain(
+      "no source line in common",
+    );
+    expect(said("linked", left, { ...right, places: null })).toContain("no line of it knows its source line");
   });
 });

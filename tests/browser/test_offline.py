@@ -223,6 +223,28 @@ def test_one_function_can_be_shown_alone(shown, trace):
     page.view.get_by_label("Show one function (f)").select_option("helper")
     assert not any("@main" in line for line in page.lines(1) if "func.func" in line)
     assert any("func.func @helper" in line for line in page.lines(1))
+    assert page.status() == "@helper: no change"
+
+
+def test_what_is_searched_or_linked_outside_of_a_function_shown_alone_brings_back_all(shown, trace):
+    page = shown(trace)
+    page.choose(0)
+    function = page.view.get_by_label("Show one function (f)")
+    function.select_option("helper")
+    assert page.status() == "@helper: 5 lines"
+    page.view.locator(".irw-query").fill("linalg.matmul")
+    page.press("Enter")
+    page.view.locator(".irw-found", has_text="1 of ").wait_for()
+    found = page.view.locator(".irw-pane .cm-activeLine")
+    assert ["linalg.matmul" in line for line in found.all_inner_texts()] == [True]
+    assert function.input_value() == ""
+    function.select_option("helper")
+    page.page.evaluate("location.hash = '#pass=8&line=9'")
+    page.view.locator(".irw-title", has_text="convert-linalg-to-loops").wait_for()
+    assert trace.dumps[8].text.split("\n")[8] in found.all_inner_texts()
+    for fragment, said in (("#pass=8&line=99", "8 convert-linalg-to-loops has no line 99"), ("#pass=77", "no dump 77")):
+        page.page.evaluate("hash => location.hash = hash", fragment)
+        page.view.locator(".irw-said", has_text=said).wait_for()
 
 
 def test_the_list_can_be_filtered(shown, trace):
@@ -358,6 +380,14 @@ def test_source_and_ir_are_linked_both_ways(shown, trace):
     linked = page.view.locator(".irw-pane").nth(1).locator(".irw-linked").all_inner_texts()
     assert any("arith.maximumf" in line for line in linked)
     assert not any("linalg.matmul" in line for line in linked)
+    said = page.view.locator(".irw-said")
+    count = sum(at is not None and at.line == 4 for at in trace.dumps[1].locations)
+    assert said.inner_text() == f"Line 4: {count} lines of inline"
+    page.view.locator(".irw-source .cm-line", has_text="def model").click()
+    assert said.inner_text() == "Line 1: no location in inline"
+    page.view.get_by_label("Show one function (f)").select_option("helper")
+    page.view.locator(".irw-source .cm-line", has_text="relu").click()
+    assert said.inner_text() == f"Line 4: {count} lines of inline, not in @helper"
 
 
 def test_columns_show_what_came_from_a_line_at_every_level(shown, trace):

@@ -21,10 +21,12 @@ export function heart(lines: readonly number[]): number | undefined {
 
 /** The source, where it is here, and the last dump of each step, thinned out until there are as many as there is room for. */
 export function levels({ stages }: Trace, source: boolean, room: number): number[] {
-  const ends = stages.flatMap(({ step, language }, i) => {
+  const last = stages.flatMap(({ step, language }, i) => {
     const next = stages[i + 1];
     return next && next.step === step && next.language === language ? [] : [i];
   });
+  // A step that leaves the text as it is, as an assembler does, is no level of its own.
+  const ends = last.filter((stage, i) => i === 0 || stages[stage]!.lines !== stages[last[i - 1]!]!.lines);
   const most = Math.max(1, room - (source ? 1 : 0));
   // The last always, and the others as evenly as may be.
   const picked = ends.filter(

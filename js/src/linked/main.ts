@@ -93,10 +93,12 @@ export class LinkedColumns {
     );
   }
 
-  /** Show a dump in the column that the reader was in last. */
+  /** Show a dump, where no column does, in the one that the reader was in last; the source stays. */
   put(stage: number): void {
-    if (!this.on || this.chosen[this.active] === stage) return;
-    this.choose(this.active, stage);
+    const { chosen, active } = this;
+    if (!this.on || chosen[active] === stage) return;
+    if (chosen.includes(stage)) this.active = chosen.indexOf(stage);
+    else this.choose(chosen[active] === SOURCE ? chosen.length - 1 : active, stage);
   }
 
   private choose(column: number, stage: number): void {
@@ -312,6 +314,7 @@ export class LinkedColumns {
     const column = this.columns.find((one) => one.stage?.lines === stage.lines);
     if (!column) return;
     this.leader = column.pane;
+    this.active = this.columns.indexOf(column);
     column.pane.go(line - column.first);
   }
 

@@ -175,16 +175,6 @@ const OPEN = /^linalg\.(?:generic|yield|index|fill|copy|transpose|broadcast|pack
 const HELD = /^(?:arith|math|complex|stablehlo|chlo|mhlo)\./;
 const KINDS = 3;
 
-/** How often each operation is in a part of a stage. */
-function counted(analysis: Analysis, stage: Stage, { from, to }: Extent): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (let line = from; line < to; line++) {
-    const op = analysis.operationOf(stage.lines[line]!, stage.syntax);
-    if (op) counts.set(op, (counts.get(op) ?? 0) + 1);
-  }
-  return counts;
-}
-
 /** Whether operations of this kind, or on this line, hold others that the text does not show. */
 function hides(op: string): boolean {
   return (op.startsWith("linalg.") && !OPEN.test(op)) || /(?:^|\.)(?:reduce|scan|map|reduce_window)$/.test(op);
@@ -196,7 +186,7 @@ function hides(op: string): boolean {
  */
 export function sentence(analysis: Analysis, { left, right, parts }: Compared): string {
   if (left.syntax !== "mlir" || right.syntax !== "mlir" || left.lines === right.lines) return "";
-  const [before, after] = [counted(analysis, left, parts[0]), counted(analysis, right, parts[1])];
+  const [before, after] = [analysis.counts(left, parts[0]), analysis.counts(right, parts[1])];
   const net = new Map<string, number>();
   for (const op of new Set([...before.keys(), ...after.keys()])) {
     const more = (after.get(op) ?? 0) - (before.get(op) ?? 0);

@@ -12,7 +12,7 @@ export interface Cost {
   readonly allocations: number;
   /** Bytes of all allocations, each once. */
   readonly bytes: number;
-  /** Whether some allocation's size is not in the text: it is as many bytes, or more. */
+  /** Whether the text does not say some allocation's size: it is as many bytes, or more. */
   readonly more: boolean;
   readonly copies: number;
   /** Operations on floating-point numbers when each function runs once; null where the text does not say it. */
@@ -31,15 +31,18 @@ const STILL = /^linalg\.(?:fill|copy|transpose|broadcast|pack|unpack|yield|index
 
 const BITS: Readonly<Record<string, number>> = { index: 64, bf16: 16, tf32: 32 };
 
-/** Bits of an element; NaN where it is none of a plain type. */
-function bitsOf(element: string): number {
+/** Bytes that an element takes in memory, those that nobody uses included; NaN where its type is no plain one. */
+function bytesOf(element: string): number {
+  const part = /^complex<(\w+)>$/.exec(element);
+  if (part) return 2 * bytesOf(part[1]!);
   const plain = /^(?:f|[su]?i)(\d+)/.exec(element);
-  return BITS[element] ?? (plain ? Number(plain[1]) : NaN);
+  const bits = BITS[element] ?? (plain ? Number(plain[1]) : NaN);
+  return 2 ** Math.ceil(Math.log2(Math.ceil(bits / 8)));
 }
 
 /** The shaped types of a text: their dims and elements. */
 function* shaped(text: string): Generator<{ dims: number[]; element: string }> {
-  for (const [, inside] of text.matchAll(/(?:tensor|memref|vector)<([^<>,]*)/g)) {
+  for (const [, inside] of text.matchAll(/(?:tensor|memref|vector)<([^<>,]*(?:(?<=complex)<\w+>)?)/g)) {
     const [, dims, element] = /^((?:[\d?*]+x)*)(.*)$/.exec(inside!.replaceAll(/[[\]\s]/g, ""))!;
     yield { dims: Array.from(dims!.matchAll(/([^x]+)x/g), ([, dim]) => Number(dim)), element: element! };
   }
@@ -57,7 +60,7 @@ export function costOf(analysis: Analysis, stage: Stage): Cost | null {
     if (!ALLOCATIONS.has(name)) continue;
     allocations++;
     const type = [...shaped(analysis.text(stage.lines[line]!))].at(-1);
-    const size = type ? Math.ceil((product(type.dims) * bitsOf(type.element)) / 8) : NaN;
+    const size = type ? product(type.dims) * bytesOf(type.element) : NaN;
     if (Number.isNaN(size)) more = true;
     else bytes += size;
   }

@@ -19,7 +19,8 @@ export interface Shown {
 
 export class Ops {
   readonly panel: OpsPanel;
-  private key = "";
+  /** What is drawn: the dumps, and what is shown of them. */
+  private drawn: readonly unknown[] = [];
 
   constructor(hooks: PanelHooks) {
     this.panel = new OpsPanel(hooks);
@@ -37,15 +38,11 @@ export class Ops {
   draw(shown: Shown, open: boolean): void {
     this.panel.element.hidden = !open;
     const { analysis, left, right, parts } = shown;
-    const lines = [left.lines.length, right.lines.length, left.ready, right.ready];
-    const key = [left.label, right.label, ...lines, ...parts.flatMap(({ from, to }) => [from, to])].join();
-    if (!open || (key === this.key && this.drawn === analysis.dumps)) return;
-    this.key = key;
-    this.drawn = analysis.dumps;
+    const now = [analysis.dumps, left, right, ...parts.flatMap(({ from, to }) => [from, to])];
+    if (!open || (now.length === this.drawn.length && now.every((one, i) => one === this.drawn[i]))) return;
+    this.drawn = now;
     this.panel.show(analysis, compared(shown), this.sentence(shown));
   }
-
-  private drawn: unknown = null;
 }
 
 function compared({ analysis, left, right, parts }: Shown): Compared {

@@ -5,6 +5,7 @@ import { Breath } from "../codec";
 import { comparable, type Trace } from "../dumps";
 import { h, OWN_KEYS, thousands } from "../dom";
 import { milliseconds } from "../list";
+import { percent, total } from "../timeline";
 import { type Cost, costOf } from "./costs";
 
 interface OpRow {
@@ -18,14 +19,14 @@ const TITLES: Readonly<Partial<Record<(typeof HEADS)[number], string>>> = {
   time: "Of the pass alone, without printing",
   ops: "Operations in the text after the pass",
   allocations: "How many there are after the pass, and how many it brought or took",
-  allocated: "Bytes of all allocations, each once; ≥ where a size is known at run time only",
+  allocated: "Bytes of all allocations, each once; ≥ where the text does not say all sizes",
   copies: "memref.copy and its like, and how many the pass brought or took",
   flop: "Arithmetic on floating-point numbers, each function run once; empty where the text does not say it",
 };
 
 /** The window; `go` shows a pass. */
 export function costs(analysis: Analysis, trace: Trace, go: (stage: number) => void, close: () => void): HTMLElement {
-  const all = trace.stages.reduce((sum, { seconds }) => sum + seconds, 0);
+  const all = total(trace.stages);
   const known: (Cost | null)[] = [];
   let [by, down] = [-1, true];
   const body = h("tbody");
@@ -118,7 +119,7 @@ function row({ stages }: Trace, i: number, all: number, known: readonly (Cost | 
     texts: [
       `${i} ${stage.label}`,
       milliseconds(stage.seconds),
-      share ? `${(share * 100).toFixed(1)} %` : "",
+      share ? percent(share) : "",
       cost ? thousands(cost.ops) : "",
       cost ? brought(cost.allocations, old?.allocations) : "",
       bytes,

@@ -183,6 +183,20 @@ test("columns are chosen, added and removed, and the last removed leads back", a
   expect(store.get("columns")).toEqual([-1, 1, 2]);
 });
 
+test("a pass goes into the column of the reader, unless that is the source, or another shows it", async () => {
+  const { linked, store } = await shown([-1, 1]);
+  const after = async (stage: number): Promise<readonly number[] | undefined> => {
+    linked.put(stage);
+    await frames();
+    return store.get("columns");
+  };
+  expect(await after(0)).toEqual([-1, 0]);
+  store.set({ columns: [-1, 0, 1] });
+  await frames();
+  expect(await after(0)).toEqual([-1, 0, 1]);
+  expect(await after(2)).toEqual([-1, 2, 1]);
+});
+
 test("columns begin where the diff was, and those that stay keep their place", async () => {
   const given = dumps();
   const stage = given.traces[0]!.stages[1]!;

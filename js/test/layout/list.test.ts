@@ -1,7 +1,11 @@
 import { expect, test } from "vitest";
 import { h } from "../../src/dom";
+import { Analysis } from "../../src/analysis";
+import { cost } from "../../src/legend";
 import { PassList, type Row } from "../../src/list";
 import style from "../../src/style.css?inline";
+import { Timeline } from "../../src/timeline";
+import { lowering } from "../lowering";
 import { frames, place } from "./page";
 
 const rows = Array.from({ length: 200 }, (_, stage): Row => ({
@@ -71,4 +75,34 @@ test("the pass after which the program is wrong is marked, and said", async () =
   expect(row(6)).toContain("equal to eager PyTorch");
   expect(row(6)).not.toContain("✗");
   expect(row(5)).not.toContain("eager");
+});
+
+test("a screen reader hears how many lines went and came, and were found", async () => {
+  const list = new PassList({ choose: () => undefined, unfold: () => undefined });
+  const one = { ...rows[0]!, delta: { gone: 1, added: 2001 }, hits: 1, check: "first wrong" };
+  list.draw([one, { ...rows[1]!, state: "same", delta: null, hits: 2000 }], 1, 0, 200);
+  expect([...list.element.querySelectorAll(".irw-said-only")].map((said) => said.textContent)).toEqual([
+    ", 1 line gone, 2,001 new, differs from eager PyTorch, the first that was found to, 1 line found, ",
+    ", no change, 2,000 lines found, left side, ",
+  ]);
+});
+
+test.each([
+  ["input", "", 0.5, "1 pass, 20 ms", "Before them input: 500 ms"],
+  ["input", "log", 0, "1 pass, 20 ms", null],
+  ["canonicalize", "log", 0, "2 passes, 20 ms (1 timed)", null],
+])("passes are those that ran: the first dump is %s of step %j", (name, step, seconds, said, before) => {
+  const [trace] = lowering(["a.b"], ["a.c"]).traces;
+  const stages = trace!.stages.map((stage, i) => (i ? { ...stage, seconds: 0.02 } : { ...stage, name, step, seconds }));
+  const of = new Timeline(new Analysis(lowering(["a.b"])), {
+    ...trace!,
+    stages: [{ ...stages[0]!, label: name }, stages[1]!],
+  });
+  const [shown] = cost(
+    of,
+    false,
+    () => undefined,
+    () => undefined,
+  );
+  expect([shown!.textContent, shown!.getAttribute("title")]).toEqual([said, before]);
 });
