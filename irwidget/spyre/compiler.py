@@ -13,7 +13,13 @@ from irwidget.spyre import printing
 from irwidget.spyre.bundling import HostCall, bundle
 from irwidget.spyre.candidates import propagate
 from irwidget.spyre.chunking import chunk_large_tensors
-from irwidget.spyre.cleanup import eliminate_dead_code, promote_constants, split_multi_ops, validate_copies, validate_ops
+from irwidget.spyre.cleanup import (
+    eliminate_dead_code,
+    promote_constants,
+    split_multi_ops,
+    validate_copies,
+    validate_ops,
+)
 from irwidget.spyre.copyback import write_at_once
 from irwidget.spyre.division import Division, divide
 from irwidget.spyre.hardware import SEMANTICS

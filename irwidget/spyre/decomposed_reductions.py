@@ -81,12 +81,13 @@ def _logsumexp(x: Tensor, dim: list[int], keepdim: bool = False) -> Any:
 
 @decomposes("linalg_vector_norm")
 def _vector_norm(x: Tensor, order: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    x = x.to(dtype or x.dtype)
+    if order not in (math.inf, -math.inf):
+        x = x.to(dtype or x.dtype)
     if not x.dim():
         return torch.ne(x, 0.0).to(x.dtype) if order == 0 else torch.abs(x)
     dims: Any = list(range(x.dim())) if dim in (None, []) else dim
     if order in (math.inf, -math.inf):
-        return (torch.amax if order > 0 else torch.amin)(torch.abs(x), dims, keepdim)
+        return (torch.amax if order > 0 else torch.amin)(torch.abs(x), dims, keepdim).to(dtype or x.dtype)
     if order == 0:
         return torch.sum(torch.ne(x, 0.0).to(x.dtype), dims, keepdim)
     if all(x.shape[d] == 1 for d in dims):
