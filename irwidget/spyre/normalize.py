@@ -65,7 +65,7 @@ def normalize(space: Mapping[str, tuple[int, int]], accesses: Sequence[Access]) 
     skipped = _Skipped(namer)
     for access, dims in zip(accesses, fused, strict=True):
         tensors.append(_rebuild(access, dims, segments, skipped.begin()))
-    for access, (_, dims) in zip(accesses, tensors, strict=True):
+    for _, dims in tensors:
         missing = [z for z in skipped.names if not any(z in c.variables for _, c in dims)]
         dims[:0] = [(1, Coordinate((Term(z),))) for z in reversed(missing)]
     rank = max(len(outer) + len(dims) for outer, dims in tensors)

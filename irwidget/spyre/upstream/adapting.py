@@ -32,7 +32,7 @@ def adapt() -> list[str]:
 
 
 def _size_hint() -> list[str]:
-    """The number that a size has by the inputs, as torch had it until 2.12: TypeError where symbols of others are left."""
+    """The number that a size has by the inputs, under its older name: TypeError where other symbols are left."""
     from irwidget.private_torch import SizeVarAllocator
 
     kind: Any = SizeVarAllocator
