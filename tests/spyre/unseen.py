@@ -428,6 +428,8 @@ FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...] | TensorSpec, ...]]] 
     "integers in a view": (lambda x: x.view(16, 64) + 1, (TensorSpec((8, 128), "int64"),)),
     "integers in two views": (lambda x: torch.maximum(x[2:6], x.split(4)[0]), (TensorSpec((8, 64), "int64"),)),
     "distance of pairs": (F.pairwise_distance, ((8, 64), (8, 64))),
+    "rows of a slice by an index": (lambda x, i: x[:, :64][i], ((8, 128), INDEX)),
+    "norm of no order": (lambda x: aten.norm.ScalarOpt_dim(x, None, [1]), ((8, 128),)),
     "norm in float32": (lambda x: torch.norm(x, dim=-1, dtype=torch.float32), ((8, 128),)),
     "largest norm in float32": (
         lambda x: torch.linalg.vector_norm(x, float("inf"), 0, dtype=torch.float32),
