@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         select_decomp_table as select_decomp_table,  # pyright: ignore[reportUnknownVariableType]
     )
     from torch._inductor.graph import GraphLowering as GraphLowering
+    from torch._inductor.sizevars import SizeVarAllocator as SizeVarAllocator
     from torch._inductor.virtualized import V as V
     from torch._ops import OpOverload as OpOverload
     from torch._subclasses.fake_tensor import FakeTensor as FakeTensor
@@ -57,6 +58,7 @@ NAMES = {
     "GraphLowering": ("torch._inductor.graph", "GraphLowering"),
     "aot_autograd": ("torch._dynamo.backends.common", "aot_autograd"),
     "TS2EPConverter": ("torch._export.converter", "TS2EPConverter"),
+    "SizeVarAllocator": ("torch._inductor.sizevars", "SizeVarAllocator"),
     "V": ("torch._inductor.virtualized", "V"),
     "compile_fx": ("torch._inductor.compile_fx", ""),
     "ShapeEnv": ("torch.fx.experimental.symbolic_shapes", "ShapeEnv"),

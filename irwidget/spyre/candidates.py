@@ -143,7 +143,7 @@ class _Rules:
         The second operand adds something, or else the first one does.
         """
         kept = dict(self.op.ranges)
-        first, second = ({v for v, _ in r.index.steps if v in kept} for r in self.op.data_reads[:2])
+        first, second = ({v for v, _ in r.index.steps if v in kept} for r in self.op.data_reads)
         swapped, added = not second - first, second - first or first - second
         if not added:
             raise self._refused("a product of one row by one column")

@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from irwidget.spyre.coordinates import Index
-from irwidget.spyre.formats import check_format
+from irwidget.spyre.formats import check_format, device_format
 from irwidget.spyre.ir import Buffer, Graph, Op, Read, Refusals
+from irwidget.spyre.opspec import accesses_of, opfunc
 
 _EXPLICIT = {"clip": 2, "softplus": 2, "layernormscale": 1}
 """OpFuncs whose scalars travel beside them; upstream still makes a float32 constant for each, read by nobody."""
@@ -88,4 +89,17 @@ def validate_ops(graph: Graph, refusals: Refusals) -> Graph:
         with refusals.of(op.node):
             for dtype in [read.dtype for read in op.data_reads] + [graph.buffers[op.target].dtype]:
                 check_format(func, dtype, op.where())
+    return graph
+
+
+def validate_copies(graph: Graph, refusals: Refusals) -> Graph:
+    """Refuse copies that move the sticks of a format other than float16's, once their layouts say which do."""
+    for op in graph.ops:
+        if not op.computed or op.func != "copy":
+            continue
+        dtype = graph.buffers[op.target].dtype
+        if device_format(dtype).name != "SEN169_FP16":
+            with refusals.of(op.node):
+                check_format(opfunc(op, accesses_of(graph, op)), dtype, op.where())
+    refusals.raise_first()
     return graph

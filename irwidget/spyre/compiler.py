@@ -13,7 +13,13 @@ from irwidget.spyre import printing
 from irwidget.spyre.bundling import HostCall, bundle
 from irwidget.spyre.candidates import propagate
 from irwidget.spyre.chunking import chunk_large_tensors
-from irwidget.spyre.cleanup import eliminate_dead_code, promote_constants, split_multi_ops, validate_ops
+from irwidget.spyre.cleanup import (
+    eliminate_dead_code,
+    promote_constants,
+    split_multi_ops,
+    validate_copies,
+    validate_ops,
+)
 from irwidget.spyre.copyback import write_at_once
 from irwidget.spyre.division import Division, divide
 from irwidget.spyre.hardware import SEMANTICS
@@ -226,7 +232,9 @@ class _ProgramCompilation:
             search,
         )
         made = self._pass("finalize_layouts", graph, lambda g: commit_layouts(g, choice))
-        made = self._pass("insert_restickify", made, lambda g: insert_restickify(g, choice))
+        made = self._pass(
+            "insert_restickify", made, lambda g: validate_copies(insert_restickify(g, choice), self.refusals)
+        )
         made = self._pass("insert_bmm_padding", made, pad_matmuls)
         made = self._pass("dedup_and_promote_constants", made, promote_constants)
         if options.chunk_large_tensors:

@@ -246,8 +246,9 @@ def _are_int64(*operands: Any) -> bool:
 def _through_float(op: Callable[..., Tensor], *operands: Any) -> Tensor:
     """int64 arithmetic: cast to float32 on the CPU, compute, cast back."""
     cast = ops().to_dtype_cpu
-    made = op(*(cast(x, torch.float32) if isinstance(x, torch.Tensor) else x for x in operands))
-    return cast(made, torch.int64)
+    with fx_traceback.annotate({"inside": True}):  # of one lowering, so that the kernel's name has what views are read
+        numbers = [cast(x, torch.float32) if isinstance(x, torch.Tensor) else x for x in operands]
+    return cast(op(*numbers), torch.int64)
 
 
 TABLE["add.Tensor"] = _arithmetic("add")

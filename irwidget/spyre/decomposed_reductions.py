@@ -81,13 +81,13 @@ def _logsumexp(x: Tensor, dim: list[int], keepdim: bool = False) -> Any:
 
 @decomposes("linalg_vector_norm")
 def _vector_norm(x: Tensor, order: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    if dtype not in (None, x.dtype):
-        return NotImplemented
+    if order not in (math.inf, -math.inf):
+        x = x.to(dtype or x.dtype)
     if not x.dim():
         return torch.ne(x, 0.0).to(x.dtype) if order == 0 else torch.abs(x)
     dims: Any = list(range(x.dim())) if dim in (None, []) else dim
     if order in (math.inf, -math.inf):
-        return (torch.amax if order > 0 else torch.amin)(torch.abs(x), dims, keepdim)
+        return (torch.amax if order > 0 else torch.amin)(torch.abs(x), dims, keepdim).to(dtype or x.dtype)
     if order == 0:
         return torch.sum(torch.ne(x, 0.0).to(x.dtype), dims, keepdim)
     if all(x.shape[d] == 1 for d in dims):
@@ -98,6 +98,11 @@ def _vector_norm(x: Tensor, order: float = 2, dim: Any = None, keepdim: bool = F
     with fx_traceback.annotate({"aten": "pow"}):
         powers = torch.pow(x, order)
     return torch.pow(torch.sum(powers, dims, keepdim), 1.0 / order)
+
+
+@decomposes("norm.ScalarOpt_dim", "norm.ScalarOpt_dim_dtype", "norm.Scalar", "norm.ScalarOpt_dtype")
+def _norm(x: Tensor, order: float | None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    return _vector_norm(x, 2 if order is None else order, dim, keepdim, dtype=dtype)
 
 
 @decomposes("topk")

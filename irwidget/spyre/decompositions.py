@@ -32,6 +32,7 @@ _OF_PYTORCH = """
 _UPSTREAM = {
     "scaled_dot_product_attention": "_scaled_dot_product_fused_attention_overrideable",
     "square": "pow",
+    "relu6": "hardtanh",
     "dropout": "clone",
 }
 """Ops that upstream's graph has by another name."""

@@ -168,14 +168,20 @@ def idle_text(
 
 
 def stick_units(space: Mapping[str, int], tensors: Sequence[TensorAccess]) -> dict[str, int]:
-    """Whole sticks for stick variables, by the largest stick that a tensor has for them; else elements."""
+    """Whole sticks for stick variables, by the largest stick that a tensor has for them; else elements.
+
+    A gather's index that is no whole sticks is one unit: another core's part would begin inside a stick of it.
+    """
     sticks: dict[str, int] = {}
+    ragged: set[str] = set()
     for tensor in tensors:
         eps = tensor.layout.elements_per_stick
         stick = stick_of(tensor.coordinates, eps)
         if stick.variable is not None:
             sticks[stick.variable] = max(sticks.get(stick.variable, 1), eps)
-    return {v: -(-n // sticks[v]) if v in sticks else n for v, n in space.items()}
+            if tensor.is_index and space[stick.variable] % eps:
+                ragged.add(stick.variable)
+    return {v: 1 if v in ragged else -(-n // sticks[v]) if v in sticks else n for v, n in space.items()}
 
 
 def output_variables(space: Mapping[str, int], result: TensorAccess) -> tuple[str, ...]:

@@ -310,6 +310,9 @@ class LoopBuilder:
         names = self.external(call, tuple(seen), described, reason)
         for name, (_, part) in zip(names, parts, strict=True):
             self.by_storage[storage_id(part)] = name
+        if custom(node).get("inside"):
+            read = (origin for a in node.all_input_nodes for origin in self.origins.get(a, ()))
+            self.origins[node] = tuple(dict.fromkeys(read))
 
     def unlowered(self, node: Node) -> None:
         """The node, which has no lowering, on the host: upstream has nothing that runs, or calls the CPU, too."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from irwidget.private_torch import ASSERT_SIZE_STRIDE, by_name, defaults
@@ -38,6 +39,8 @@ def host_module(graph: Graph, steps: Sequence[Step], pool_bytes: int) -> str:
     body += _Calls(graph, steps, pool_bytes).lines
     lines += [f"    {line}" for line in body]
     text = "\n".join(lines) + "\n"
+    if re.search(r"\b(inf|nan)\b", text):
+        text = text.replace("import torch\n", "from math import inf, nan\nimport torch\n", 1)
     if "=device(" in text:
         text = text.replace("import torch\n", "import torch\nfrom torch import device\n", 1)
     if "ElementArrangement." in text:
@@ -68,10 +71,11 @@ def _spec_lines(spec: OpSpec | LoopSpec, indent: str) -> list[str]:
     ]
     for arg in spec.args:
         coordinates = _symbols(arg.device_coordinates)
+        name = f", name={arg.name!r}" if arg.is_index else ""  # by which the gathered tensor asks for it
         lines.append(
             f"{indent}        TensorArg(is_input={arg.is_input}, arg_index={arg.arg_index},"
             f" device_dtype=DataFormats.{arg.device_dtype}, device_size={list(arg.device_size)},"
-            f" device_coordinates={coordinates}, allocation={{{arg.allocation[0]!r}: {arg.allocation[1]}}}),"
+            f" device_coordinates={coordinates}, allocation={{{arg.allocation[0]!r}: {arg.allocation[1]}}}{name}),"
         )
     return [*lines, f"{indent}    ]),"]
 
@@ -79,13 +83,17 @@ def _spec_lines(spec: OpSpec | LoopSpec, indent: str) -> list[str]:
 def _symbols(expressions: Iterable[object]) -> str:
     """Expressions as SymPy reads them; the one function that it does not know is given to it."""
     known = ", locals={'IndirectAccess': IndirectAccess}"
-    found = (f"sympify({one!r}{known if 'IndirectAccess' in one else ''})" for one in map(str, expressions))
+    found: list[str] = []
+    for one in map(str, expressions):
+        indirect = re.fullmatch(r"IndirectAccess\((\w+)\)", one)
+        given = known if "IndirectAccess" in one else ""
+        found.append(f"IndirectAccess({indirect[1]!r})" if indirect else f"sympify({one!r}{given})")
     return f"[{', '.join(found)}]"
 
 
 def _plain(info: Mapping[str, object]) -> str:
     """A literal that Python reads back, infinities included."""
-    return repr(dict(info)).replace("-inf", "float('-inf')").replace(" inf", " float('inf')")
+    return repr(dict(info))
 
 
 class _Calls:
@@ -201,8 +209,7 @@ def _last_uses(graph: Graph, steps: Sequence[Step], pieces: Mapping[int, Sequenc
 
 
 def _number(value: float | int | bool | None) -> str:
-    text = repr(value)
-    return f"float({text!r})" if text in ("inf", "-inf", "nan") else text
+    return repr(value)  # inf and nan as the module imports them
 
 
 def _allocation(buffer: Buffer) -> str:
@@ -232,6 +239,7 @@ def _callee(call: External) -> str:
 
 
 _PASSED_BY_NAME: dict[str, tuple[str, ...]] = {
+    "aten.bucketize.Tensor": ("out_int32", "right"),
     "aten.cummax.default": ("dim",),
     "aten.cummin.default": ("dim",),
     "aten.cumprod.default": ("dim", "dtype"),
@@ -239,6 +247,7 @@ _PASSED_BY_NAME: dict[str, tuple[str, ...]] = {
     "aten.kthvalue.default": (),
     "aten.median.dim": (),
     "aten.mode.default": (),
+    "aten.searchsorted.Tensor": ("out_int32", "right", "side", "sorter"),
     "aten.sort.stable": ("stable", "dim", "descending"),
 }
 """Operators of which Inductor has lowerings that pass every argument on, these by name."""

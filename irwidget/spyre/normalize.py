@@ -65,10 +65,9 @@ def normalize(space: Mapping[str, tuple[int, int]], accesses: Sequence[Access]) 
     skipped = _Skipped(namer)
     for access, dims in zip(accesses, fused, strict=True):
         tensors.append(_rebuild(access, dims, segments, skipped.begin()))
-    for access, (_, dims) in zip(accesses, tensors, strict=True):
+    for _, dims in tensors:
         missing = [z for z in skipped.names if not any(z in c.variables for _, c in dims)]
-        if not access.is_index:
-            dims[:0] = [(1, Coordinate((Term(z),))) for z in reversed(missing)]
+        dims[:0] = [(1, Coordinate((Term(z),))) for z in reversed(missing)]
     rank = max(len(outer) + len(dims) for outer, dims in tensors)
     aligned = [_padded(outer, dims, rank) for outer, dims in tensors]
     full = {**divided, **dict.fromkeys(skipped.names, (1, 1))}

@@ -347,9 +347,7 @@ def _allocate(
     place = "lx" if tensor.arg.allocation[0] == "lx" else "hbm"
     order, stick, eps = made.classes[tensor.kind]
     own = tensor.order if not tensor.arg.is_index else order
-    gathered = {
-        d for c in tensor.arg.device_coordinates if c.indirect for d in _index_dims(made.spec, c.indirect, made.labels)
-    }
+    gathered = any(c.indirect for c in tensor.arg.device_coordinates)
     node: dict[str, Any] = {
         "nodeType_": "allocate",
         "name_": f"allocate-Tensor{i}_{place}",
@@ -359,8 +357,9 @@ def _allocate(
     }
     if symbolic and place == "hbm":
         node["isStartAddrSymbolic_"] = 1
-    node |= {"layoutDimOrder_": list(own), "maxDimSizes_": [1 if d in gathered else -1 for d in own]}
-    node |= _indirection(made, i, tensor, bool(gathered))
+    chosen = _chosen_dims(made, tensor, own) if gathered else set[str]()
+    node |= {"layoutDimOrder_": list(own), "maxDimSizes_": [1 if d in chosen else -1 for d in own]}
+    node |= _indirection(made, i, tensor, gathered)
     node["startAddressCoreCorelet_"] = {
         "dim_prop_func": [{"Map": {}}, {"Const": {}}, {"Const": {}}],
         "dim_prop_attr": [_attribute(made.cores, "core"), _attribute(1, "corelet"), _attribute(1, "time")],
@@ -375,6 +374,15 @@ def _allocate(
         "coreIdToWkSlice_": {},
     }
     return node
+
+
+def _chosen_dims(made: SuperDscPlan, tensor: LabeledTensor, own: Sequence[str]) -> set[str]:
+    """Dims of an index of which a gathered tensor has more in the same place, counted from the stick outwards."""
+    (name,) = {c.indirect for c in tensor.arg.device_coordinates if c.indirect}
+    index = next(arg for arg in made.spec.args if arg.is_index and arg.name == name)
+    dims = set(_index_dims(made.spec, name, made.labels))
+    extents = zip(own, reversed(index.device_size[:-1]), reversed(tensor.arg.device_size[:-1]), strict=False)
+    return {d for d, n, size in extents if d in dims and n < size}
 
 
 def _indirection(made: SuperDscPlan, i: int, tensor: LabeledTensor, gathered: bool) -> dict[str, Any]:

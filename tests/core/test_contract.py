@@ -14,6 +14,7 @@ import sys
 import threading
 
 import pytest
+import sympy
 import torch
 from torch._export import utils
 from torch._ops import OperatorBase
@@ -98,6 +99,12 @@ def lowers_to_inductors_loops():
         lowering.run(given)
         (operation,) = lowering.operations
         assert operation.get_operation_name() == "op0"
+
+
+def gives_sizes_as_numbers_and_leaves_other_symbols():
+    sizes, symbol = private.SizeVarAllocator(), sympy.Symbol("tmp0", integer=True)
+    assert sizes.replace_backed_symbols_with_hints(sympy.Integer(3)) == 3
+    assert sizes.replace_backed_symbols_with_hints(symbol + 1) == symbol + 1
 
 
 def compiles_graphs():
@@ -214,6 +221,7 @@ CONTRACT = {
     "select_decomp_table": lowers_to_inductors_loops,
     "GraphLowering": lowers_to_inductors_loops,
     "aot_autograd": compiles_forward_and_backward,
+    "SizeVarAllocator": gives_sizes_as_numbers_and_leaves_other_symbols,
     "V": lowers_to_inductors_loops,
     "compile_fx": compiles_graphs,
     "ShapeEnv": describes_sizes_of_fake_tensors,

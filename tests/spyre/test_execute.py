@@ -153,6 +153,7 @@ def test_gathers_and_integers():
     check(lambda w, i: w[i], half(1024, 256), torch.randint(0, 1024, (64,)))
     check(lambda w, i: w[:, i], half(4, 100, 128), torch.randint(0, 100, (8,)))
     check(lambda w, i: w[i], half(100, 128), torch.randint(0, 100, (4, 8)))
+    check(lambda w, i: w[i], half(100, 128), torch.randint(0, 100, (48,)))  # one and a half sticks of an index
     check(lambda w, i: F.embedding(i, w), half(100, 128), torch.randint(0, 100, (4, 8)))
     check(lambda a: a * 2 + 1, torch.randint(0, 9, (64,)))
     check(torch.logical_not, torch.randn(32, 128) > 0)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 
 import pytest
+import sympy
 import torch
 
 from irwidget import spyre
 from irwidget.errors import ToolError, UnsupportedError, UsageError
+from irwidget.private_torch import SizeVarAllocator
 from irwidget.spyre.capture import capture
 from irwidget.spyre.options import make_options
 from irwidget.spyre.picture import picture
 from irwidget.spyre.upstream import graphs, stub
+from irwidget.spyre.upstream.adapting import adapt
 from tests.spyre.tinyfront import HOST, checkout
 
 REAL = os.environ.get("IRWIDGET_TORCH_SPYRE", "")
@@ -44,8 +47,19 @@ def test_its_passes_host_code_and_opspecs_are_shown(made):
     ]
     assert program.trace.dumps[2].text == "op0: a tiny operation\nop1: a tiny operation\n"
     assert program.host == HOST
+    assert [d.message for d in program.trace.diagnostics if d.message.startswith("SizeVarAllocator")]
     assert program.options.semantics == front.semantics
     assert picture(program)["semantics"] == front.semantics
+
+
+def test_sizes_are_numbers_under_the_name_that_it_knows(monkeypatch):
+    monkeypatch.setattr(SizeVarAllocator, "size_hint", None, raising=False)
+    monkeypatch.delattr(SizeVarAllocator, "size_hint")  # and away again afterwards
+    adapt()
+    sizes, chosen = SizeVarAllocator(), sympy.Symbol("tmp0", integer=True)
+    assert sizes.size_hint(sympy.Integer(3)) == 3
+    with pytest.raises(TypeError):  # by which a front end knows what is chosen at run time
+        sizes.size_hint(chosen)
 
 
 def test_cores_reach_its_settings_and_its_tiles_are_drawn(made):

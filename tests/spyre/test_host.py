@@ -536,6 +536,18 @@ def test_a_result_of_a_call_on_the_host_gives_a_kernel_no_name():
     assert "stable=False, dim=1, descending=False)" in call
 
 
+@pytest.mark.parametrize(
+    ("function", "on_cpu"),
+    [(lambda x, y: x.t() + y, "add"), (lambda x, y: x.t().contiguous() * 2 + y, "clone")],
+)
+def test_sticks_of_float32_are_not_moved_as_upstream_refuses_it(function, on_cpu):
+    given = half(64, 128).float(), half(128, 64).float()
+    with pytest.raises(UnsupportedError, match=r"ReStickifyOpHBM on DataFormats\.IEEE_FP32\n  at .*test_host\.py"):
+        compile(function, given)
+    (call,) = on_host(equal_to_eager(function, *given, host_for_refused=True))
+    assert call == on_cpu
+
+
 @pytest.mark.parametrize("size", [(2, 64), (3, 128), (2, 2, 64)])
 def test_a_weight_gradient_of_batches_has_its_sticks_along_the_rows_of_all(size):
     def gradient(x, made):

@@ -52,6 +52,18 @@ def test_a_view_that_is_returned_of_a_buffer_with_other_strides_has_the_values_o
     torch.testing.assert_close(compile(turned, [TensorSpec((8, 4, 64))]).run(x), turned(x))
 
 
+@pytest.mark.parametrize(
+    ("size", "index", "marked"), [((2, 5, 64), (64,), 0), ((4, 5, 64), (64,), 1), ((16, 64), (2, 4), 1)]
+)
+def test_of_what_an_index_chooses_from_the_dims_are_marked_that_have_more_than_it_in_that_place(size, index, marked):
+    made = compile(lambda x, i: x[i], [TensorSpec(size), TensorSpec(index, torch.int64)])
+    ((_, file),) = made.kernels[0].files()
+    ((_, top),) = file.items()
+    (_, gathered, _) = top["dscs_"][0]["identity"]["scheduleTree_"]
+    assert gathered["indirectAllocType_"] == "value_tensor"
+    assert gathered["maxDimSizes_"].count(1) == marked
+
+
 def test_a_number_that_is_written_into_rows_has_their_sticks():
     def filled(x):
         x[:, 1:2].fill_(2.0)

@@ -96,6 +96,16 @@ def test_a_host_module_alone_says_that_its_files_are_ours(program, folder):
     assert recorded.ops_of(alone) == recorded.ops_of(program)
 
 
+@pytest.mark.parametrize("written", ["IndirectAccess('arg1_1')", "sympify('IndirectAccess(arg1_1)')"])
+def test_the_index_of_a_gather_is_read(tmp_path, written):
+    program = spyre.compile(lambda x, i: x[i], [spyre.TensorSpec((8, 128)), spyre.TensorSpec((4,), "int64")])
+    assert program.host.count("IndirectAccess('arg1_1')") == program.host.count(", name='arg1_1')") == 1
+    (tmp_path / "host.py").write_text(program.host.replace("IndirectAccess('arg1_1')", written))
+    again = spyre.open(tmp_path / "host.py")
+    assert recorded.ops_of(again) == recorded.ops_of(program)
+    assert not [d for d in again.trace.diagnostics if "no coordinate" in d.message]
+
+
 def test_irwidget_open_shows_it_in_the_view_of_spyre_programs(folder):
     (low,) = irwidget.open(folder)
     assert low.program.recorded == str(folder)

@@ -208,6 +208,7 @@ def grouped_by_one(q, k, v):
     return F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
 
 
+INDEX = TensorSpec((5,), "int64")
 PRODUCT = ((64, 4, 64), (4, 64, 64))
 
 FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...] | TensorSpec, ...]]] = {
@@ -417,6 +418,29 @@ FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...] | TensorSpec, ...]]] 
     "nothing": (lambda x: x[:0] * 2, ((4, 64),)),
     "nothing of a tensor": (lambda x: (F.softmax(x[:0] * 2, -1), x + 1), ((4, 64),)),
     "an expert without tokens": (experts, ((5, 64), (64, 64))),
+    "rows of an index": (lambda x, i: x[i], ((8, 64), INDEX)),
+    "columns of an index": (lambda x, i: x[:, i] * 2, ((4, 16, 64), INDEX)),
+    "rows of an index, summed": (lambda x, i: x[i].sum(0) + 1, ((16, 128), INDEX)),
+    "rows of an index, multiplied": (lambda x, i, w: x[i] @ w, ((8, 128), INDEX, (128, 64))),
+    "places of an index": (lambda x, i: x[i + 1].relu(), ((16, 128), INDEX)),
+    "planes of a long index": (lambda x, i: x[:, i] * 2, ((3, 2, 5, 64), TensorSpec((64,), "int64"))),
+    "rows of an expanded index": (lambda w, i: F.embedding(i, w).sum(1), ((100, 128), TensorSpec((2, 8), "int64"))),
+    "integers in a view": (lambda x: x.view(16, 64) + 1, (TensorSpec((8, 128), "int64"),)),
+    "integers in two views": (lambda x: torch.maximum(x[2:6], x.split(4)[0]), (TensorSpec((8, 64), "int64"),)),
+    "distance of pairs": (F.pairwise_distance, ((8, 64), (8, 64))),
+    "rows of a slice by an index": (lambda x, i: x[:, :64][i], ((8, 128), INDEX)),
+    "norm of no order": (lambda x: aten.norm.ScalarOpt_dim(x, None, [1]), ((8, 128),)),
+    "norm in float32": (lambda x: torch.norm(x, dim=-1, dtype=torch.float32), ((8, 128),)),
+    "largest norm in float32": (
+        lambda x: torch.linalg.vector_norm(x, float("inf"), 0, dtype=torch.float32),
+        ((8, 128),),
+    ),
+    "relu6": (F.relu6, ((8, 64),)),
+    "causal": (lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), ((1, 2, 64, 64),) * 3),
+    "places between bounds": (
+        lambda x, y: (torch.bucketize(x, y), torch.searchsorted(y, x, right=True)),
+        ((8, 64), (16,)),
+    ),
     "no inputs": (lambda: torch.full((4, 64), 2.0, dtype=torch.float16), ()),
 }
 

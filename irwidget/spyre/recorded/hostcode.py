@@ -154,6 +154,8 @@ def _value(node: ast.expr) -> Any:
             name = _last(func)
             if name in ("sympify", "Symbol", "Integer") and len(args) >= 1:
                 return str(_value(args[0]))
+            if name == "IndirectAccess" and len(args) == 1:
+                return f"{name}({_value(args[0])})"
             if name == "float" and len(args) == 1:
                 return float(str(_value(args[0])))
             kwargs = {k.arg: _value(k.value) for k in keywords if k.arg}

@@ -17,8 +17,11 @@ _SPLITTING = "torch_spyre._inductor.split_multi_ops"
 
 
 def adapt() -> list[str]:
-    """Leave out keywords that this torch passes and these functions do not take; what was adapted, in words."""
-    said: list[str] = []
+    """Leave out keywords that this torch passes and these functions do not take, and give back what it has renamed.
+
+    Returns what was adapted, in words.
+    """
+    said = _size_hint()
     for module, name in _HANDLERS:
         with contextlib.suppress(ImportError, AttributeError):
             kind: Any = getattr(importlib.import_module(module), name)
@@ -26,6 +29,21 @@ def adapt() -> list[str]:
     with contextlib.suppress(ImportError, AttributeError):
         said += _never_given("use_compute_types", importlib.import_module(_SPLITTING), private.NORMALIZES)
     return said
+
+
+def _size_hint() -> list[str]:
+    """The number that a size has by the inputs, under its older name: TypeError where other symbols are left."""
+    from irwidget.private_torch import SizeVarAllocator
+
+    kind: Any = SizeVarAllocator
+    if hasattr(kind, "size_hint"):
+        return []
+
+    def size_hint(sizes: Any, expr: Any, **_: Any) -> int:
+        return int(sizes.replace_backed_symbols_with_hints(expr))
+
+    kind.size_hint = size_hint
+    return ["SizeVarAllocator.size_hint is there, which this torch has under other names"]
 
 
 def _without(keyword: str, kind: Any, name: str) -> list[str]:
