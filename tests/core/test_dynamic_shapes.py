@@ -298,7 +298,7 @@ def turned(x: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.parametrize(("function", "shape"), [(local, (2, 12, 3)), (turned, (12, 3))])
 def test_a_part_of_a_size_that_divides_is_a_number(function: Callable[..., Any], shape: tuple[int, ...]) -> None:
-    sizes = {dim: torch.export.Dim.AUTO for dim in range(len(shape) - 1)}
+    sizes = dict.fromkeys(range(len(shape) - 1), torch.export.Dim.AUTO)
     how: dict[str, Any] = {"to": "linalg_on_tensors_mlir", "dynamic_shapes": (sizes,), "check": True}
     low = irwidget.lower(function, torch.randn(shape), **how)
     assert str(low.check).startswith("equal to eager PyTorch"), low.check
