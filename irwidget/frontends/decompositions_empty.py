@@ -133,12 +133,16 @@ def _taken_from(node: Node, size: Any) -> Node:
     return made
 
 
-def variances(is_wrong: Callable[[Iterable[Any]], bool]) -> dict[Any, How]:
-    """Those of floats, where torch-mlir's is wrong for the sizes along which they are."""
+def variances(is_wrong: Callable[[Iterable[Any]], bool], *, of_all: bool = False) -> dict[Any, How]:
+    """Those of floats, where torch-mlir's is wrong, or refused, for the sizes along which they are; or for `of_all`."""
 
     def takes(x: Any, dims: Any = None, **_: Any) -> bool:
         value = value_of(x)
-        return bool(value.dim()) and value.dtype.is_floating_point and is_wrong(_sizes(value, dims))
+        return (
+            bool(value.dim())
+            and value.dtype.is_floating_point
+            and is_wrong(value.shape if of_all else _sizes(value, dims))
+        )
 
     def variance(x: Any, dims: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
         return _variance(x, dims, correction, keepdim) if takes(x, dims) else NotImplemented

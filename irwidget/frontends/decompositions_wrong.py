@@ -13,6 +13,7 @@ import torch
 
 from irwidget.frontends import (
     decompositions_averages,
+    decompositions_batch,
     decompositions_convolutions,
     decompositions_dynamic,
     decompositions_empty,
@@ -463,7 +464,7 @@ _SIGNED = {
             decompositions_floats.IN_TOSA,
         ),
         *(decompositions_convolutions.IN_TOSA, decompositions_slices.IN_BOTH, decompositions_pads.IN_BOTH),
-        *(decompositions_averages.IN_TOSA, decompositions_dynamic.EVERYWHERE),
+        *(decompositions_averages.IN_TOSA, decompositions_dynamic.IN_TOSA, decompositions_batch.IN_TOSA),
         decompositions_halves.IN_TOSA,
         {one: (decompositions_integers.TAKES[one], decompositions_integers.TABLE[one]) for one in _MEANS},
     ),

@@ -1,0 +1,71 @@
+"""A dynamic batch to TOSA, which has no sizes that are computed: as in eager PyTorch, at any size, or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import irwidget
+from irwidget.errors import ExportError
+
+BATCH = {0: torch.export.Dim("batch", min=2, max=64)}
+F = torch.nn.functional
+X = torch.randn(3, 8, 6, generator=torch.Generator().manual_seed(0))
+X[0, :3, 0] = torch.tensor([torch.nan, torch.inf, -torch.inf])
+PLACES = torch.arange(3 * 2 * 6).reshape(3, 2, 6) * 5 % 8
+
+
+def parts(x: torch.Tensor, places: torch.Tensor) -> Any:
+    """Halves, elements, and slices that are none of equal parts, of the middle, from the back, and apart."""
+    whole = places * 3
+    front, *_, back = x.split([2, 2, 2, 2], 1)
+    first, second = x.chunk(2, -1)
+    cut = *x.unbind(1)[:2], x[:, 4:], x[:, 1:6], x[:, -3:], x[..., 1::2], whole[:, 1], whole[:, :, 2:4], x[:, -1]
+    chosen = x.index_select(2, torch.tensor([5, 0, 0])), x.gather(1, places), whole.gather(2, places % 6)
+    return front, back, first * second, *cut, *chosen, x.roll(3, 1)
+
+
+def joints(x: torch.Tensor, places: torch.Tensor) -> Any:
+    found = torch.cat([x, x[:, :4] * 2, x.exp()], 1), torch.stack([x, -x], 2), torch.cat([places, places + 1], -1)
+    return *found, x.flatten(1), x.reshape(-1, 2, 3), x.expand(-1, 8, -1), x[:, :1].expand(-1, 4, -1) + 1
+
+
+def rows(x: torch.Tensor, places: torch.Tensor) -> Any:
+    weight = torch.linspace(-1, 1, 4 * 8 * 3).reshape(4, 8, 3)
+    turned = F.conv_transpose1d(x, weight.movedim(1, 0)[..., :2], stride=2)
+    apart = F.conv1d(x, weight[:, :2], groups=4, padding=2, dilation=2)
+    return F.conv1d(x, weight, torch.ones(4), stride=1), apart, turned, F.interpolate(x, scale_factor=2)
+
+
+def _equal(model: Callable[..., Any], *given: torch.Tensor) -> irwidget.Lowering:
+    low = irwidget.lower(model, *given, to="tosa_mlir", dynamic_shapes=(BATCH,) * len(given), check=True)
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check
+    return low
+
+
+@pytest.mark.parametrize("function", [parts, joints, rows])
+def test_operators_of_a_batch_are_as_in_eager_pytorch(function: Callable[..., Any]) -> None:
+    _equal(function, X, PLACES)
+
+
+def test_a_batch_goes_through_an_encoder() -> None:
+    class Model(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm = torch.nn.GroupNorm(2, 8)
+            self.layer = torch.nn.TransformerEncoderLayer(6, 2, 8, batch_first=True, activation="gelu")
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.layer(self.norm(x)).var(1).flatten(1)
+
+    torch.manual_seed(0)
+    text = _equal(Model().eval(), X[1:]).dumps[-1].text
+    assert "func.func @main(%arg0: tensor<?x8x6xf32>) -> tensor<?x6xf32>" in text
+
+
+def test_what_would_take_too_many_pairs_is_refused() -> None:
+    with pytest.raises(ExportError, match=r"aten\.slice\.Tensor needs sizes as values, and TOSA's"):
+        irwidget.lower(lambda x: x[:, 1:], torch.ones(2, 65), to="tosa_mlir", dynamic_shapes=(BATCH,))
