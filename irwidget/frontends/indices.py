@@ -36,12 +36,12 @@ def from_the_front(program: ExportedProgram) -> None:
         source, indices = node.args[:2]
         index, extent = indices[at], source.meta["val"].shape[at]
         with program.graph.inserting_before(node):
-            behind = _call(node, aten.lt.Scalar, index, 0)
+            behind = call(node, aten.lt.Scalar, index, 0)
             if isinstance(extent, int):
-                counted = _call(node, aten.add.Tensor, index, extent)
+                counted = call(node, aten.add.Tensor, index, extent)
             else:
-                counted = _call(node, aten.add.Scalar, index, _call(node, aten.sym_size.int, source, at))
-            found = _call(node, aten.where.self, behind, counted, index)
+                counted = call(node, aten.add.Scalar, index, call(node, aten.sym_size.int, source, at))
+            found = call(node, aten.where.self, behind, counted, index)
         node.args = (source, [found if i == at else one for i, one in enumerate(indices)], *node.args[2:])
     program.graph_module.recompile()
 
@@ -64,13 +64,13 @@ def as_places(program: ExportedProgram) -> None:
         if not isinstance(extent, int):
             continue
         with program.graph.inserting_before(node):
-            index = _call(node, aten.view.default, number.args[0], [1])
-            behind = _call(node, aten.lt.Scalar, index, 0)
-            counted = _call(node, aten.add.Tensor, index, extent)
-            row = _call(
-                node, aten.index_select.default, source, dim, _call(node, aten.where.self, behind, counted, index)
+            index = call(node, aten.view.default, number.args[0], [1])
+            behind = call(node, aten.lt.Scalar, index, 0)
+            counted = call(node, aten.add.Tensor, index, extent)
+            row = call(
+                node, aten.index_select.default, source, dim, call(node, aten.where.self, behind, counted, index)
             )
-            made = _call(node, aten.squeeze.dim, row, dim)
+            made = call(node, aten.squeeze.dim, row, dim)
         node.replace_all_uses_with(made)
         for unused in (node, number):
             if not unused.users:
@@ -135,7 +135,7 @@ def _is_here(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and not value.is_meta and not isinstance(value, FakeTensor)
 
 
-def _call(node: Node, operator: Any, *args: Any) -> Node:
+def call(node: Node, operator: Any, *args: Any) -> Node:
     """A node like another, at the same line."""
     made = node.graph.call_function(operator, args)
     values = [one.meta["val"] if isinstance(one, torch.fx.Node) else one for one in args]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
+from irwidget.frontends.indices import call
 from irwidget.frontends.refusing import nodes_of
 from irwidget.private_torch import statically_known_true
 
@@ -25,7 +26,10 @@ def of(program: ExportedProgram) -> list[Node]:
 
 
 def inferred(program: ExportedProgram) -> None:
-    """Change the program: a view infers its dynamic size, one that changes none is left out, and a number is itself."""
+    """Change the program: a view infers its dynamic size, one that changes none is left out, and a number is itself.
+
+    A matrix that is expanded to a batch multiplies all of its rows at once.
+    """
     for node in of(program):
         x: Any = node.args[0]
         if node.target == aten.full_like.default:
@@ -41,7 +45,10 @@ def inferred(program: ExportedProgram) -> None:
             node.replace_all_uses_with(x)
         else:
             node.args = (x, _inferred(node), *node.args[2:])
-    for graph in {node.graph for node in program.graph.nodes}:
+    for node in filter(_is_shared, nodes_of(program)):
+        with node.graph.inserting_before(node):
+            node.replace_all_uses_with(_by_one(node))
+    for graph in {node.graph for node in nodes_of(program)}:
         graph.eliminate_dead_code()
     program.graph_module.recompile()
 
@@ -60,7 +67,7 @@ def _inferred(node: Node) -> list[int] | None:
         stays = [at >= front and statically_known_true(given[at - front] == size) for at, size in enumerate(made)]
         sizes = [-1 if kept else size for size, kept in zip(made, stays, strict=True)]
     else:
-        sizes = [size if isinstance(size, int) else -1 for size in made]
+        sizes = _sizes(made)
         if sizes.count(-1) > 1:
             return None
     return sizes if all(isinstance(size, int) for size in sizes) else None
@@ -84,3 +91,27 @@ def _has_other(user: Node, node: Node) -> bool:
     others = [one for one in user.all_input_nodes if one is not node]
     shape = node.meta["val"].shape
     return user.target in _BROADCAST and any(_is_one(one.meta["val"].shape, shape) for one in others)
+
+
+def _is_shared(node: Node) -> bool:
+    """Whether a batch of matrices is multiplied by one, which is expanded to as many."""
+    spread: Any = node.args[1] if node.target == aten.bmm.default else None
+    if getattr(spread, "target", None) != aten.expand.default or _inferred(spread) is not None:
+        return False
+    matrix = list(spread.args[0].meta["val"].shape)
+    one = len(matrix) == 2 or matrix[:-2] == [1]
+    return one and all(isinstance(size, int) for size in matrix) and _sizes(node.meta["val"].shape).count(-1) == 1
+
+
+def _by_one(node: Node) -> Node:
+    x, spread = cast("tuple[Node, Node]", node.args)
+    matrix = cast("Node", spread.args[0])
+    inner, columns = matrix.meta["val"].shape[-2:]
+    rows = call(node, aten.reshape.default, x, [-1, inner])
+    made = call(node, aten.mm.default, rows, call(node, aten.reshape.default, matrix, [inner, columns]))
+    return call(node, aten.reshape.default, made, _sizes(node.meta["val"].shape))
+
+
+def _sizes(shape: Sequence[Any]) -> list[int]:
+    """-1 where a size is dynamic."""
+    return [size if isinstance(size, int) else -1 for size in shape]

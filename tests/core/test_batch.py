@@ -30,7 +30,8 @@ def parts(x: torch.Tensor, places: torch.Tensor) -> Any:
 
 def joints(x: torch.Tensor, places: torch.Tensor) -> Any:
     found = torch.cat([x, x[:, :4] * 2, x.exp()], 1), torch.stack([x, -x], 2), torch.cat([places, places + 1], -1)
-    return *found, x.flatten(1), x.reshape(-1, 2, 3), x.expand(-1, 8, -1), x[:, :1].expand(-1, 4, -1) + 1
+    product = x.transpose(1, 2) @ torch.linspace(-1, 1, 32).reshape(8, 4)
+    return *found, product, x.flatten(1), x.reshape(-1, 2, 3), x.expand(-1, 8, -1), x[:, :1].expand(-1, 4, -1) + 1
 
 
 def rows(x: torch.Tensor, places: torch.Tensor) -> Any:

@@ -80,14 +80,14 @@ def placed(x: torch.Tensor) -> Any:
     return nn.functional.max_pool2d(x[None, None], 2, 1, return_indices=True)
 
 
-class Sequence(nn.Module):
+class Begun(nn.Module):
     def forward(self, x: torch.Tensor) -> Any:
-        return x.reshape(x.shape[0] * x.shape[1], 4).relu()
+        return torch.cat([torch.ones(x.shape[0], 1, 4), x], 1)
 
 
-class Normed(nn.Module):
+class Repeated(nn.Module):
     def forward(self, x: torch.Tensor) -> Any:
-        return x.softmax(1).var(1)
+        return x.softmax(1).repeat(1, 2)
 
 
 class Fixed(nn.Module):
@@ -120,8 +120,8 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...], Any, str]
     "a number of 64 bits": (far, (X,), None, "lowered: aten.sub.Tensor has no form in TOSA (failed to legalize"),
     "a convolution of int64": (convolved, (X,), None, "aten.conv1d has no form in TOSA ('tosa.conv2d' op attribute"),
     "float64": (wide, (X,), None, "aten.atan has no form in TOSA, which has no float64"),
-    "a size as a value": (Sequence(), (torch.ones(2, 3, 4),), DYNAMIC, "needs sizes as values, and TOSA's shapes are"),
-    "a size that a pass asks": (Normed(), (torch.ones(2, 3),), DYNAMIC, " has no form in TOSA with dynamic shapes ("),
+    "a size as a value": (Begun(), (torch.ones(2, 3, 4),), DYNAMIC, "needs sizes as values, and TOSA's shapes are"),
+    "a size that a pass asks": (Repeated(), (torch.ones(2, 3),), DYNAMIC, " has no form in TOSA with dynamic shapes ("),
 }
 
 

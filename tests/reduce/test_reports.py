@@ -25,7 +25,7 @@ CSE = (Step("mlir-opt", "--cse"),)
             "call.mlir",
             "func.func @f() {\n  call @g(%2) : (i32) -> ()\n  return\n}\n",
             "mlir-opt --canonicalize",
-            ["parse at %2: the IR does not parse", "```mlir\n", "mlir-opt --canonicalize input.mlir"],
+            ["parse at func.call of %2: the IR does not parse", "```mlir\n", "mlir-opt --canonicalize input.mlir"],
         ),
         (
             "one.mlir",
