@@ -29,16 +29,20 @@ def _place(x: Any, length: int, dim: int) -> Any:
     return torch.arange(length, device=x.device).reshape([-1, *[1] * (x.dim() - dim % x.dim() - 1)])
 
 
+def _only(chosen: Any, x: Any, dim: int) -> Any:
+    """The one element along a dimension that is chosen. Zero has no sign then; TOSA's largest would have no -inf."""
+    return torch.where(chosen, x, 0).sum(dim, dtype=x.dtype)
+
+
 def _selects(x: Any, dim: int, index: Any) -> bool:
     return _length(x, dim) is not None and isinstance(value_of(index), int)
 
 
 def _selected(x: Any, dim: int, index: Any) -> Any:
-    """The sum of one element and of zeros."""
     if not _selects(x, dim, index):
         return NotImplemented
     length = x.shape[dim]
-    return torch.where(_place(x, length, dim) == index % length, x, 0).sum(dim, dtype=x.dtype)
+    return _only(_place(x, length, dim) == index % length, x, dim)
 
 
 def _places(x: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> range | None:
@@ -65,7 +69,7 @@ def _are_parts(places: range, length: int | None) -> bool:
 
 
 def _sliced(x: Any, dim: int = 0, *given: Any, **named: Any) -> Any:
-    """One of equal parts, which a view has side by side; of another slice each element as the sum of it and zeros."""
+    """One of equal parts, which a view has side by side; of another slice each element by a mask."""
     if not _slices(x, dim, *given, **named):
         return NotImplemented
     places, length, dim = _places(x, dim, *given, **named) or range(0), x.shape[dim], dim % x.dim()
@@ -77,10 +81,10 @@ def _sliced(x: Any, dim: int = 0, *given: Any, **named: Any) -> Any:
 
 
 def _taken(x: Any, dim: int, index: Any) -> Any:
-    """Each element at a row of places as the sum of it and zeros."""
+    """The elements at a row of places."""
     rows = x.unsqueeze(dim)
     wanted = index.reshape([-1, *[1] * (x.dim() - dim)])
-    return torch.where(_place(rows, x.shape[dim], dim + 1) == wanted, rows, 0).sum(dim + 1, dtype=x.dtype)
+    return _only(_place(rows, x.shape[dim], dim + 1) == wanted, rows, dim + 1)
 
 
 def _indexes(x: Any, dim: int, index: Any) -> bool:
@@ -109,7 +113,7 @@ def _gathered(x: Any, dim: int, index: Any, **_: Any) -> Any:
     dim %= x.dim()
     rows = x.unsqueeze(dim)
     chosen = index.unsqueeze(dim + 1) == _place(rows, x.shape[dim], dim + 1)
-    return torch.where(chosen, rows, 0).sum(dim + 1, dtype=x.dtype)
+    return _only(chosen, rows, dim + 1)
 
 
 def _spreads(x: Any, sizes: Sequence[Any], **_: Any) -> bool:
