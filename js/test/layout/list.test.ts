@@ -88,7 +88,7 @@ test("a screen reader hears how many lines went and came, and were found", async
 });
 
 test.each([
-  ["input", "", 0.5, "1 pass, 20 ms", "Before them input: 500 ms"],
+  ["torch.export", "", 0.5, "1 pass, 20 ms", "Before them torch.export: 500 ms"],
   ["input", "log", 0, "1 pass, 20 ms", null],
   ["canonicalize", "log", 0, "2 passes, 20 ms (1 timed)", null],
 ])("passes are those that ran: the first dump is %s of step %j", (name, step, seconds, said, before) => {
