@@ -211,6 +211,20 @@ def test_what_a_dtype_does_not_hold_is_infinite():
     assert judge("p", 1, [_array(want)], [made]).state == "equal"
 
 
+def test_the_largest_number_is_no_infinity():
+    """Of a row of minus infinities the largest is that, which no rounding makes of -FLT_MAX."""
+    most = torch.finfo(torch.float32).max
+    want = torch.tensor([-torch.inf, torch.inf, most])
+    exact = torch.tensor([-torch.inf, torch.inf, most * (1 + 1e-9)], dtype=torch.float64)
+    made = result_of("result 0", want, exact, [exact * (1 + 1e-7), exact * (1 - 1e-7)])
+    for got, state in (
+        ([-most, torch.inf, most], "differs"),
+        ([-torch.inf, most, most], "differs"),
+        ([-torch.inf, torch.inf, torch.inf], "equal"),
+    ):
+        assert judge("p", 1, [_array(torch.tensor(got))], [made]).state == state, got
+
+
 @pytest.mark.parametrize("meant", [1.0, 1.5])
 def test_rounding_of_the_program_as_it_was_written_counts_only_where_it_is_the_same(meant):
     """What was taken apart says 1.5, eager PyTorch 1; as written, the program means one of these, and rounds by 1."""
