@@ -358,10 +358,10 @@ def boxed(function: Any) -> Any:
     return function
 
 
-def tensor_places(module: torch.nn.Module) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Where a module keeps its own parameters and buffers by name."""
-    parameters, buffers = module._parameters, module._buffers  # pyright: ignore[reportPrivateUsage]
-    return cast("dict[str, Any]", parameters), cast("dict[str, Any]", buffers)
+def tensor_places(module: torch.nn.Module) -> tuple[dict[str, Any], ...]:
+    """Where a module keeps its own parameters and buffers by name; one of TorchScript keeps them in C++."""
+    places = cast("tuple[Any, Any]", (module._parameters, module._buffers))  # pyright: ignore[reportPrivateUsage]
+    return tuple(one for one in places if isinstance(one, dict))
 
 
 def tensor_parameters(operator: Any) -> tuple[bool, ...]:

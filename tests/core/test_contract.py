@@ -441,6 +441,7 @@ def test_a_module_keeps_its_tensors_in_two_places():
     parameters["weight"] = torch.nn.Parameter(torch.full((2,), 7.0))
     assert module.weight[0] == 7
     assert buffers["running_mean"] is module.running_mean
+    assert private.tensor_places(torch.jit.script(module)) == ()
 
 
 def test_a_program_is_decomposed_as_by_torch_which_finds_its_operators_once(monkeypatch):
