@@ -106,6 +106,11 @@ def _add_own(made: argparse.ArgumentParser, prog: str, objects: bool) -> None:
         "--inputs", action=_AndMore, metavar="NAMES", help="variables for its inputs, separated by commas"
     )
     made.add_argument(
+        "--dynamic-shapes",
+        metavar="NAME",
+        help="the variable that holds dynamic_shapes, torch.export's; of a cell by default the one so called",
+    )
+    made.add_argument(
         "--versus",
         metavar="OTHER",
         help="beside it, with other options ('--O 1'), another release ('triton==3.6.0') or another model",
@@ -128,8 +133,8 @@ def _add_terminal(made: argparse.ArgumentParser) -> None:
 
 
 _OWN = frozenset(
-    "names command open follow format to all source from interactive from_cache model inputs versus text out html save "
-    "output diff passes json color".split()
+    "names command open follow format to all source from interactive from_cache model inputs dynamic_shapes versus "
+    "text out html save output diff passes json color".split()
 )
 _TABLES = ("targets", "doctor")
 

@@ -13,7 +13,7 @@ from typing import Any
 from irwidget import arguments, options
 from irwidget.frontends import last_line
 from irwidget.frontends.cell import AlreadyShown, Candidate, NotebookCell, Shell
-from irwidget.frontends.pairing import collected, explore, find
+from irwidget.frontends.pairing import collected, explore, find, with_dynamic_shapes
 from irwidget.registry import Target, frontends
 from irwidget.result import Lowering
 from irwidget.routes import find as find_target
@@ -71,7 +71,8 @@ def candidates(
             if not pairs or isinstance(shown.__cause__, KeyboardInterrupt):
                 raise
     inputs = arguments.split(parsed.inputs) or None
-    return pairs or find(cell, shell.user_ns, model=parsed.model, inputs=inputs, calls=last.calls)
+    found = pairs or find(cell, shell.user_ns, model=parsed.model, inputs=inputs, calls=last.calls)
+    return with_dynamic_shapes(found, cell, shell.user_ns, parsed.dynamic_shapes)
 
 
 def unrefused(found: Sequence[Candidate]) -> Sequence[Candidate]:

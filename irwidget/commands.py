@@ -147,7 +147,8 @@ def first_that_fits(candidate: Candidate, make: Callable[..., _Made]) -> _Made:
     for call in candidate.calls:
         try:
             with call.modes():
-                return make(candidate.model, *call.args, kwargs=call.kwargs)
+                shapes = {} if call.dynamic_shapes is None else {"dynamic_shapes": call.dynamic_shapes}
+                return make(candidate.model, *call.args, kwargs=call.kwargs, **shapes)
         except (UsageError, ExportError) as error:
             if call.told or _ran(error):
                 raise

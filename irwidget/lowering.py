@@ -199,6 +199,7 @@ class Start:
     def _begin(self, target: Target) -> Begun:
         base.check_kind(self.given, [target])
         front_end: FrontEnd = base.find(self.given.obj, target)
+        base.check_dynamic_shapes(self.given, front_end)
         if front_end.needs_torch:  # imported by a thread that no interrupt reaches; this waits outside the time limit
             with budget.uncounted("the import of PyTorch"):
                 imports.wait()

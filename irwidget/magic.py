@@ -142,7 +142,8 @@ class LowerMagics(Magics):
         if not names:
             raise UsageError("%lower needs the name of a model: %lower model x --to tosa_mlir")
         values = [variable(name, self.shell.user_ns) for name in names]
-        candidate = Candidate(names[0], values[0], (Call(tuple(values[1:]), told=True),))
+        shapes = variable(parsed.dynamic_shapes, self.shell.user_ns) if parsed.dynamic_shapes else None
+        candidate = Candidate(names[0], values[0], (Call(tuple(values[1:]), told=True, dynamic_shapes=shapes),))
         if parsed.interactive:
             self._edit([candidate], names, parsed, arguments.pipeline_options(parsed))
         else:

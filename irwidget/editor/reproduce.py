@@ -32,7 +32,9 @@ class Names:
         self.model, *self.inputs = (next(filter(None, names)) for names in zip_longest(given or (), guessed, usual))
         self.told = [""] if isinstance(obj, str) else list(given or [self.model, *self.inputs])
         """What a magic is told; an empty model is the one that its cell defines."""
-        self.others = [name for name, value in (("kwargs", kwargs), ("dynamic_shapes", dynamic_shapes)) if value]
+        self.shapes = "" if dynamic_shapes is None else _variable(dynamic_shapes) or "dynamic_shapes"
+        self.others = [("kwargs", "kwargs")] if kwargs else []
+        self.others += [("dynamic_shapes", self.shapes)] if self.shapes else []
         self.options = dict(options)
         self.external = external
 
@@ -50,6 +52,7 @@ def magic_line(names: Names, target: str, pipeline: str) -> str:
     model, *inputs = names.told
     words += ["--model", model] if model else []
     words += ["--inputs", ",".join(inputs)] if inputs else []
+    words += ["--dynamic-shapes", names.shapes] if names.shapes else []
     for name, value in names.options.items():
         words += _flag(target, name, value)
     if pipeline:
@@ -70,7 +73,7 @@ def _flag(target: str, name: str, value: Any) -> list[str]:
 
 def call(names: Names, target: str, pipeline: str) -> str:
     """`irwidget.lower(net, x, to="nvptx", pipeline="mlir-opt --cse")`"""
-    said = [f"to={target!r}", *(f"{name}={name}" for name in names.others)]
+    said = [f"to={target!r}", *(f"{name}={value}" for name, value in names.others)]
     said += [f"{name}={value!r}" for name, value in names.options.items()]
     if pipeline:
         said += [f"pipeline={pipeline!r}", *(["external=True"] if names.external else [])]

@@ -49,10 +49,13 @@ def _look(leaf: Any) -> object:
 
 def own_inputs(obj: Any) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
     """The inputs, by position and by name, that an exported program was made with; None for what has none."""
+    return obj.example_inputs if is_exported(obj) else None
+
+
+def is_exported(obj: Any) -> bool:
+    """Whether torch.export has made it."""
     exporting = sys.modules.get("torch.export")  # not imported for what is no model
-    if exporting is None or not isinstance(obj, exporting.ExportedProgram):
-        return None
-    return obj.example_inputs
+    return exporting is not None and isinstance(obj, exporting.ExportedProgram)
 
 
 @dataclass(frozen=True)
@@ -137,6 +140,8 @@ class FrontEnd:
     """The Python packages that it needs."""
     needs_torch: bool = False
     """Whether PyTorch must have been imported before it begins."""
+    without_dynamic_shapes: str = "leave it out"
+    """The next step where `Given.dynamic_shapes` would say nothing to it; empty for one that takes them."""
 
     # Lowering
 
@@ -223,6 +228,18 @@ def check_kind(given: Given, wanted: Sequence[Target]) -> None:
     if kind is not None and all(find(given.obj, target) is not kind for target in wanted):
         names = ", ".join(target.name for target in targets if target.front_end == kind.name)
         raise UsageError(f"{given.called} is {kind.starts_from}: lower it to one of the IR types {names}")
+
+
+def check_dynamic_shapes(given: Given, front_end: FrontEnd) -> None:
+    """Raise UsageError for dynamic shapes that would say nothing."""
+    if given.dynamic_shapes is None:
+        return
+    problem = f"which has no part in lowering {front_end.starts_from}" if front_end.without_dynamic_shapes else ""
+    step = front_end.without_dynamic_shapes or "give them to torch.export.export, and leave them out here"
+    if not problem and is_exported(given.obj):
+        problem = f"which has made {given.called} already"
+    if problem:
+        raise UsageError(f"dynamic_shapes is torch.export's, {problem}: {step}.")
 
 
 def find(obj: Any, target: Target) -> FrontEnd:

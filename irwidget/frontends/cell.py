@@ -81,6 +81,8 @@ class Call:
     """The user said so; a guess otherwise."""
     modes: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext
     """Under which it is made."""
+    dynamic_shapes: Any = None
+    """As torch.export takes them; None where the cell says nothing of them."""
 
 
 @dataclass(frozen=True)

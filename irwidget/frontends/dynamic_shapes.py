@@ -3,11 +3,37 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from itertools import zip_longest
 from typing import Any
 
 import torch
+
+from irwidget.errors import UsageError
+
+
+def check(shapes: Any, function: Callable[..., Any], inputs: tuple[Any, ...], named: Mapping[str, Any]) -> None:
+    """Raise UsageError for a dimension that its input does not have: torch.export passes over most of these."""
+    if shapes is None:
+        return
+    given = inspect.signature(function).bind(*inputs, **named).arguments
+    for dim, of, where in _dims(shapes, given if isinstance(shapes, Mapping) else tuple(given.values()), ""):
+        if not 0 <= dim < of:
+            counted = f"; count from the front: {dim + of}" if -of <= dim < 0 else ""
+            raise UsageError(f"dynamic_shapes{where} names dimension {dim} of an input with {of} dimensions{counted}")
+
+
+def _dims(shapes: Any, value: Any, where: str) -> Iterator[tuple[int, int, str]]:
+    """The dimensions that are named by number, with how many their tensor has and where they stand."""
+    if isinstance(value, torch.Tensor):
+        named = shapes if isinstance(shapes, Mapping) else {}
+        yield from ((dim, value.dim(), where) for dim in named if isinstance(dim, int))
+    elif isinstance(shapes, Mapping) and isinstance(value, Mapping):
+        for name in shapes.keys() & value.keys():
+            yield from _dims(shapes[name], value[name], f"{where}[{name!r}]")
+    elif isinstance(shapes, list | tuple) and isinstance(value, list | tuple):
+        for at, (below, one) in enumerate(zip(shapes, value, strict=False)):
+            yield from _dims(below, one, f"{where}[{at}]")
 
 
 def flat(shapes: Any, function: Callable[..., Any], inputs: tuple[Any, ...], named: int) -> Any:

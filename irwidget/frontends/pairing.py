@@ -14,7 +14,7 @@ import inspect
 import itertools
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -30,18 +30,18 @@ MOST_ATTEMPTS = 24
 _pairs: ContextVar[list[Candidate] | None] = ContextVar("irwidget_pairs", default=None)
 
 
-def explore(model: Any, *inputs: Any, name: str | None = None, **kwargs: Any) -> None:
+def explore(model: Any, *inputs: Any, name: str | None = None, dynamic_shapes: Any = None, **kwargs: Any) -> None:
     """Inside a `%%lower` cell: pair a model with its inputs. May be called several times.
 
-    A single tuple is taken for several inputs. Raises UsageError outside of a
-    `%%lower` cell; there, call `irwidget.lower(model, *inputs, to=...)`.
+    A single tuple is taken for several inputs; `dynamic_shapes` are theirs, as torch.export takes them. Raises
+    UsageError outside of a `%%lower` cell; there, call `irwidget.lower(model, *inputs, to=...)`.
     """
     pairs = _pairs.get()
     if pairs is None:
         raise UsageError("explore() pairs a model with its inputs inside a %%lower cell; elsewhere call lower()")
     if len(inputs) == 1 and isinstance(inputs[0], tuple):
         (inputs,) = inputs
-    call = Call(inputs, kwargs, told=True, modes=modes.current())
+    call = Call(inputs, kwargs, told=True, modes=modes.current(), dynamic_shapes=dynamic_shapes)
     pairs.append(Candidate(name or _class_name(model), model, (call,)))
 
 
@@ -109,6 +109,39 @@ def find_kernels(source: str, namespace: Mapping[str, Any]) -> list[Candidate]:
     """As `find`, where the cell sets an object that a front end recognises; nothing otherwise."""
     names = _Names.of(source)
     return find(source, namespace) if _kernels(names, _visible(names, namespace)) else []
+
+
+def with_dynamic_shapes(
+    found: Sequence[Candidate], source: str, namespace: Mapping[str, Any], name: str | None
+) -> list[Candidate]:
+    """The same with the dynamic shapes that a variable holds: that of a name, else the cell's own `dynamic_shapes`.
+
+    Those that `explore` was given stay. By default an exported program, which has its own, and what a front end
+    recognises are left out. Raises UsageError for a name that is none.
+    """
+    if name is None:
+        shapes = _visible(_Names.of(source), namespace).get("dynamic_shapes")
+        if not _are_shapes(shapes):
+            return list(found)
+    else:
+        shapes = variable(name, namespace, "dynamic shapes")
+    return [
+        one
+        if one.refused or (name is None and (base.is_exported(one.model) or base.of_kind(one.model)))
+        else replace(one, calls=tuple(_with_shapes(call, shapes) for call in one.calls))
+        for one in found
+    ]
+
+
+def _are_shapes(value: Any) -> bool:
+    """Whether it is of a type that torch.export takes for dynamic shapes, and says something."""
+    import torch.export
+
+    return isinstance(value, Mapping | list | tuple | torch.export.ShapesCollection) and bool(value)
+
+
+def _with_shapes(call: Call, shapes: Any) -> Call:
+    return call if call.dynamic_shapes is not None else replace(call, dynamic_shapes=shapes)
 
 
 def _visible(names: _Names, namespace: Mapping[str, Any]) -> dict[str, Any]:

@@ -277,6 +277,7 @@ class PyTorch(FrontEnd):
     starts_from = "a PyTorch model"
     packages = ("torch", "torch-mlir")
     needs_torch = True
+    without_dynamic_shapes = ""
 
     def plan(self, wanted: Sequence[Target], options: Mapping[str, Any], route: str) -> list[Target]:
         planned = super().plan(wanted, options, route)

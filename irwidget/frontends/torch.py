@@ -142,9 +142,12 @@ def _traced(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_s
     if isinstance(model, torch.jit.ScriptModule | torch.jit.ScriptFunction):
         from irwidget.private_torch import TS2EPConverter
 
+        if dynamic_shapes is not None:
+            raise UsageError("A TorchScript program has its inputs' sizes: give dynamic_shapes to the model itself")
         return TS2EPConverter(model, args, kwargs).convert()
     module = model if isinstance(model, torch.nn.Module) else _function_module(model)
     dynamic_shapes = shapes_of.nested(dynamic_shapes, module.forward, args, len(kwargs))
+    shapes_of.check(dynamic_shapes, module.forward, args, kwargs)
     args, kwargs = _told_apart(args, kwargs)
     try:
         with held.as_it_was(model):  # before anything else is tried

@@ -130,6 +130,7 @@ class Helion(FrontEnd):
     starts_from = "a Helion kernel"
     packages = ("torch", "helion")
     needs_torch = True
+    without_dynamic_shapes = "a kernel has static_shapes=False in its decorator"
 
     def function(self, obj: Any) -> Any:
         return obj.fn

@@ -161,6 +161,7 @@ class Inductor(FrontEnd):
     starts_from = "a PyTorch model, for torch.compile"
     packages = ("torch",)
     needs_torch = True
+    without_dynamic_shapes = "torch.compile has dynamic=True, or --dynamic yes"
 
     def function(self, obj: Any) -> Any:
         return super().function(getattr(obj, "obj", obj))

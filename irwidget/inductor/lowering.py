@@ -50,8 +50,6 @@ def captured(given: Given, arch: str | None, execute: Literal["", "graphs", "cod
     from irwidget.inductor import settings as torch_settings
 
     capture.check_machine()
-    if given.dynamic_shapes is not None:
-        raise UsageError("dynamic_shapes is torch.export's. torch.compile has dynamic=True, or --dynamic yes")
     with budget.uncounted("the import of torch.compile"):
         imports.wait(private.WARM)
     options = dict(given.options)

@@ -12,7 +12,7 @@ from IPython.terminal.interactiveshell import TerminalInteractiveShell
 
 import irwidget
 from irwidget.course import PASSES, Course
-from irwidget.errors import near
+from irwidget.errors import UsageError, near
 from irwidget.frontends.cell import variable
 from irwidget.phases import TEXTS
 from irwidget.progress import ProgressLine
@@ -448,3 +448,78 @@ def test_of_words_as_near_the_first_are_suggested():
     known = ["sm_30", "sm_80", "sm_86", "sm_87", "sm_89"]
     assert near("sm_8", known) == "Did you mean sm_80 or sm_86 or sm_87?"
     assert near("sm_87x", known) == "Did you mean sm_87 or sm_80 or sm_86?"
+
+
+DYNAMIC = "net, x, n = Net(), torch.ones(3, 4), torch.export.Dim.AUTO\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "body"),
+    [
+        ("", "dynamic_shapes = ({0: n},)"),
+        ("", "dynamic_shapes = {'x': {0: n}}\nnet(x)"),
+        (" --model net --inputs x", "dynamic_shapes = [{0: n}]"),
+        (" --dynamic-shapes shapes", "dynamic_shapes, shapes = ({1: n},), ({0: n},)"),
+        ("", "dynamic_shapes = ({1: n},)\nirwidget.explore(net, x, dynamic_shapes=({0: n},))"),
+        ("", "dynamic_shapes = ({0: n},)\nnet = torch.export.export(net, (x,), dynamic_shapes=dynamic_shapes)"),
+    ],
+)
+def test_the_dynamic_shapes_of_a_cell_are_taken(shell, run, line, body):
+    shell.user_ns["irwidget"] = irwidget
+    run(f"%%lower --to torch_mlir --text{line}\n{DYNAMIC}{body}")
+    assert "@main(%arg0: !torch.vtensor<[?,4],f32>) -> !torch.vtensor<[?,8],f32>" in shell.user_ns["_lowering"].text
+
+
+def test_a_variable_of_that_name_that_is_no_dynamic_shapes_says_nothing(shell, run):
+    run(f"%%lower --to torch_mlir --text\n{DYNAMIC}dynamic_shapes = False")
+    assert "@main(%arg0: !torch.vtensor<[3,4],f32>)" in shell.user_ns["_lowering"].text
+
+
+def test_dynamic_shapes_are_named_on_a_line_and_in_what_reproduces_it(shell, run):
+    run(f"{DYNAMIC}shapes = ({{0: n}},)")
+    run("%lower net x --to torch_mlir --dynamic-shapes shapes --text")
+    assert "@main(%arg0: !torch.vtensor<[?,4],f32>)" in shell.user_ns["_lowering"].text
+    run("%lower net x --to torch_mlir --dynamic-shapes shapes --interactive")
+    made = shell.user_ns["_pipeline"]
+    assert made.magic == "%%lower --to torch_mlir --model net --inputs x --dynamic-shapes shapes"
+    assert made.call == "irwidget.lower(net, x, to='torch_mlir', dynamic_shapes=shapes)"
+
+
+@pytest.mark.parametrize(
+    ("line", "body", "said"),
+    [
+        (
+            "--to torch_mlir",
+            "dynamic_shapes = ({2: n},)",
+            r"dynamic_shapes\[0\] names dimension 2 of an input with 2",
+        ),
+        (
+            "--to torch_mlir",
+            "dynamic_shapes = {'x': {-1: n}}",
+            r"\['x'\] names dimension -1 .*; count from .*: 1",
+        ),
+        (
+            "--to torch_mlir --dynamic-shapes shaped",
+            "shapes = 1",
+            "no variable 'shaped' to take for the dynamic",
+        ),
+        (
+            "--to inductor_fx",
+            "dynamic_shapes = ({0: n},)",
+            "torch.export's, which has no part .*: torch.compile has",
+        ),
+        (
+            "--to torch_mlir --dynamic-shapes shapes",
+            "shapes = ({0: n},)\nnet = torch.export.export(net, (x,))",
+            "which has made net already: give them to torch.export.export",
+        ),
+        (
+            "--to torch_mlir",
+            "dynamic_shapes = ({0: n},)\nnet = torch.jit.trace(net, x)",
+            "A TorchScript program has",
+        ),
+    ],
+)
+def test_dynamic_shapes_that_would_say_nothing_are_refused(run, line, body, said):
+    with pytest.raises(UsageError, match=said):
+        run(f"%%lower {line} --text\n{DYNAMIC}{body}")
