@@ -1,7 +1,7 @@
 """torch-mlir's own end-to-end programs: the same text as bare torch-mlir, verdicts, and valid GPU code by target.
 
 python -m benchmarks.torch_conformance PATH_OF_A_TORCH_MLIR_CHECKOUT [--sample N] [--first N] [--seconds N]
-                                       [--only NAME,NAME] [--targets T,T]
+                                       [--only NAME,NAME] [--targets T,T] [--route explorer]
 
 Nothing of the checkout is kept here. GPU code is assembled, not executed.
 """
@@ -84,13 +84,13 @@ def same(model: torch.nn.Module, args: tuple[Any, ...], target: str, made: str |
     return "same text" if made == expected else "other text"
 
 
-def checked(model: torch.nn.Module, args: tuple[Any, ...]) -> str:
+def checked(model: torch.nn.Module, args: tuple[Any, ...], route: str = "robust") -> str:
     """The verdict at LLVM IR, with its reason unless it is `equal`; `refused: ...` where the program does not reach it.
 
     Its inputs are copies: some programs change them.
     """
     try:
-        verdict = irwidget.lower(model, *_copies(args), to="llvm_ir", check=True, timeout=SECONDS).check
+        verdict = irwidget.lower(model, *_copies(args), to="llvm_ir", check=True, timeout=SECONDS, route=route).check
     except IRWidgetError as error:
         return _refused(error)
     if verdict is None:
@@ -118,14 +118,17 @@ def assembled(low: irwidget.Lowering | None, target: str, problem: str) -> str:
 _FINE = ("same text", "equal", "valid", "no kernel", "neither", "not reached")
 
 
-def _results(model: torch.nn.Module, args: tuple[Any, ...], wanted: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _results(
+    model: torch.nn.Module, args: tuple[Any, ...], wanted: Sequence[str], route: str
+) -> Iterator[tuple[str, str]]:
     """For each target how it went; what starts from linalg is `not reached` where linalg is not."""
     made: Mapping[str, irwidget.Lowering] = {}
     problem = ""
     types = [target for target in wanted if target != "check"]
     try:
         if types:
-            made = irwidget.lower(model, *_copies(args), to=types, kernels=True, timeout=SECONDS)
+            kernels = route != "explorer"  # whose device functions are no kernels
+            made = irwidget.lower(model, *_copies(args), to=types, kernels=kernels, timeout=SECONDS, route=route)
     except IRWidgetError as error:
         made, problem = error.lowerings, str(error)
     linalg = made.get("linalg_on_tensors_mlir")
@@ -137,7 +140,7 @@ def _results(model: torch.nn.Module, args: tuple[Any, ...], wanted: Sequence[str
         elif not reached:
             yield target, "not reached"
         else:
-            yield target, checked(model, args) if target == "check" else assembled(low, target, problem)
+            yield target, checked(model, args, route) if target == "check" else assembled(low, target, problem)
 
 
 def main(arguments: list[str]) -> None:
@@ -148,6 +151,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--seconds", type=float, default=math.inf, metavar="N", help="begin no program after so long")
     parser.add_argument("--only", default="", metavar="NAME,NAME", help="these programs, of all")
     parser.add_argument("--targets", default="linalg_on_tensors_mlir,check,nvptx,amdgpu,spirv")
+    parser.add_argument("--route", default="robust", choices=("robust", "explorer"))
     parsed = parser.parse_args(arguments)
     wanted = parsed.targets.split(",")
     counts: dict[str, Counter[str]] = {target: Counter() for target in wanted}
@@ -165,7 +169,7 @@ def main(arguments: list[str]) -> None:
         except Exception as error:
             print(f"{program.unique_name}: left out, {type(error).__name__}: {error}", flush=True)
             continue
-        for target, found in _results(model, args, wanted):
+        for target, found in _results(model, args, wanted, parsed.route):
             counts[target][found.partition(":")[0]] += 1
             if found not in _FINE:
                 print(f"{program.unique_name}: {target}: {found}", flush=True)

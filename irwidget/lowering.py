@@ -68,7 +68,8 @@ def lower(obj: Any, *inputs: Any, to: str | Sequence[str], **given: Any) -> Lowe
     asked, target_options = options.split(given)
     how = asked.run(target_options)
     with limited(how):
-        thing = Given(obj, inputs, asked.kwargs or {}, asked.dynamic_shapes, asked.name, asked.check, target_options)
+        said = asked.name, asked.check, target_options, asked.route
+        thing = Given(obj, inputs, asked.kwargs or {}, asked.dynamic_shapes, *said)
         base.check_kind(thing, [routes.find(name) for name in options.targets(to, routes.targets())])
         wanted, extra = planning.planned(to, asked, target_options)
         start = Start(thing, asked, wanted)

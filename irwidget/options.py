@@ -46,7 +46,10 @@ class LowerOptions:
     )
     external: bool = option(False, "run the pipeline's tools as real programs")
     route: Literal["robust", "explorer"] = option(
-        "robust", "robust, or explorer: PyTorch Explorer's", says="'robust' or 'explorer'", metavar="ROUTE"
+        "robust",
+        "robust, or explorer: PyTorch Explorer's, what torch-mlir alone makes of a model, right or wrong",
+        says="'robust' or 'explorer'",
+        metavar="ROUTE",
     )
     check: bool | Literal["each"] = option(
         False,

@@ -60,7 +60,7 @@ def reduce(
     if isinstance(obj, str | Path):
         text = files.read(Path(obj)) if isinstance(obj, Path) or "\n" not in obj else obj
         return programs.reduce(programs.of_file(text), words, predicate, **how)
-    given_ = Given(obj, inputs, asked.kwargs or {}, asked.dynamic_shapes, asked.name)
+    given_ = Given(obj, inputs, asked.kwargs or {}, asked.dynamic_shapes, asked.name, route=asked.route)
     return programs.reduce(programs.of_graph(_graph(given_, find(to))), words, predicate, **how)
 
 

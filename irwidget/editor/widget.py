@@ -118,7 +118,7 @@ class Pipeline(base.BundledView):
         self._target_options = target_options
         self._external = asked.external
         self._start = Start(
-            Given(obj, inputs, asked.kwargs or {}, asked.dynamic_shapes, asked.name, False, target_options)
+            Given(obj, inputs, asked.kwargs or {}, asked.dynamic_shapes, asked.name, False, target_options, asked.route)
         )
         choices = choices_for(obj)
         wanted = to or choices[0].name

@@ -73,6 +73,8 @@ class Given:
     """Whether the result is to be executed and compared, or every dump."""
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The options of the IR types, by name, checked."""
+    route: Literal["robust", "explorer"] = "robust"
+    """PyTorch Explorer's takes a PyTorch model as torch-mlir alone does, right or wrong."""
 
     def __post_init__(self) -> None:
         if not self.inputs and not self.kwargs:

@@ -88,6 +88,16 @@ def others(given: Given, program: ExportedProgram, language: str = "") -> list[t
     return found
 
 
+def left_to_torch_mlir(program: ExportedProgram, language: str = "") -> tuple[Diagnostic, ...]:
+    """Remarks on what another form would be in place of, for a program that is lowered as torch-mlir alone does."""
+    from irwidget.frontends import decompositions, indices
+
+    said = [str(operator) for operator in decompositions.of(program, language).wrong]
+    said += [f"negative indices of {operator}" for operator in indices.wrong(program, language)]
+    why = "torch-mlir lowers it to something else, or refuses it; the robust route decomposes it"
+    return _remarks([f"{one}, as it is here: {why}" for one in said])
+
+
 def _with_known_sizes(program: ExportedProgram) -> None:
     for node, value in known_sizes(program).items():
         node.meta["val"] = value

@@ -111,7 +111,7 @@ class Model(Begun):
     def prepare(self, options: Options) -> None:
         """Export it."""
         self._options = options
-        if self._other("") is None:
+        if self._as_torch_mlir or self._other("") is None:
             _ = self._imported
 
     def lower(self, target: Target, extra: tuple[Step, ...], options: Options) -> Made:
@@ -123,6 +123,8 @@ class Model(Begun):
             model.prepare(options)
         source, frame = model._imported
         told = tuple(lost.remarks(model._program, _language(target)))
+        if self._as_torch_mlir and target.steps:
+            told = (*told, *forms.left_to_torch_mlir(self._program, _language(target).removeprefix("linalg")))
         frame = replace(frame, diagnostics=(*frame.diagnostics, *told))
         return Made(refusing.named(base.run(source, (*target.steps, *extra), target.name, options, frame)))
 
@@ -132,12 +134,14 @@ class Model(Begun):
         Raises ExportError, before any pass is shown, for control flow that TOSA and StableHLO cannot say, and for what
         is doubtful and found to stop in a pass: operators, shapes and dtypes that an IR type has no form of.
         """
+        if self._as_torch_mlir:
+            return self
         language = _language(target)
         if language in ("TOSA", "StableHLO"):
             refusing.check_control_flow(self._program, self.given.called, language)
         if language == "TOSA":
             refusing.check_windows(self._program, self.given.called)
-        other = self._other("" if language == "linalg" else language)
+        other = self._other(language.removeprefix("linalg"))
         found_out = self._form is not PLAIN or (language and refusing.is_doubtful(self._program, language))
         if not target.steps or not (other or found_out):
             return self
@@ -158,6 +162,11 @@ class Model(Begun):
         if other is None:
             raise refusing.stopped(self._program, self.given.called, failure, language or "the torch dialect")
         return other._suited(target, options)
+
+    @property
+    def _as_torch_mlir(self) -> bool:
+        """Whether it is lowered as torch-mlir alone does."""
+        return self.given.route == "explorer"
 
     def _other(self, language: str) -> Model | None:
         """The same model in other operators, of which torch-mlir's passes know more; None where this is all there is.
