@@ -137,6 +137,11 @@ def _are_uneven(x: Any, sizes: Any) -> bool:
     return any(isinstance(extent, int) and extent % size for extent, size in zip(extents, sizes, strict=True))
 
 
+def _has_known_windows(x: Any, sizes: Any) -> bool:
+    """Whether the sizes are known: what torch-mlir makes of others begins with a number that nothing has set."""
+    return all(isinstance(extent, int) for extent in value_of(x).shape[-len(sizes) :])
+
+
 def _is_ceiled(
     x: Any, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False, **_: Any
 ) -> bool:
@@ -189,7 +194,8 @@ CEILED: dict[Any, tuple[Callable[..., bool], Callable[..., Any]]] = {
     operator: (_is_ceiled, _ceiled(operator, rank)) for operator, rank in _POOLS.items()
 }
 """By operator, what torch-mlir lowers to something else in StableHLO: whether it is taken apart, and how."""
-UNEVEN: dict[Any, tuple[Callable[..., bool], Callable[..., Any]]] = dict.fromkeys(
-    _ADAPTIVE, (_are_uneven, _adaptive_max)
-)
+UNEVEN: dict[Any, tuple[Callable[..., bool], Callable[..., Any]]] = {
+    aten.adaptive_max_pool2d.default: (_are_uneven, _adaptive_max),
+    aten.adaptive_max_pool3d.default: (_has_known_windows, _adaptive_max),
+}
 """What torch-mlir lowers to something else in linalg."""

@@ -61,3 +61,17 @@ def test_a_pass_that_fails_is_shown_where_the_robust_route_goes_around_it() -> N
         irwidget.lower(turned, X, to="tosa_mlir", route="explorer")
     assert problem.value.lowering is not None
     assert problem.value.lowering.text == bare.lowered(turned, (X,), "torch_mlir")
+
+
+def test_what_is_another_text_each_time_is_the_same_on_the_robust_route() -> None:
+    """torch-mlir begins the largest of a volume with a number that nothing has set: minus infinity, or the least."""
+    said = "begins with a number that nothing has set"
+    x, pool = torch.full((1, 2, 4, 4, 4), -torch.inf), nn.AdaptiveMaxPool3d((2, 1, 4))
+    low = irwidget.lower(pool, x, to="linalg_on_tensors_mlir", check=True)
+    assert low.check is not None
+    assert low.check.state == "equal", low.check
+    assert "adaptive_max_pool3d" not in low.dumps[0].text
+    assert not any(said in one.message for one in low.diagnostics)
+    left = irwidget.lower(pool, x, to="linalg_on_tensors_mlir", route="explorer")
+    assert "adaptive_max_pool3d" in left.dumps[0].text
+    assert any(said in one.message for one in left.diagnostics)
