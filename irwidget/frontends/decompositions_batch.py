@@ -9,11 +9,13 @@ from typing import Any
 import torch
 
 from irwidget.frontends.decompositions_bytes import value_of
-from irwidget.frontends.decompositions_dynamic import is_open
+from irwidget.frontends.decompositions_dynamic import is_open, running_sum
 from irwidget.frontends.decompositions_kinds import How
+from irwidget.frontends.decompositions_order import by_rank
 from irwidget.private_torch import statically_known_true
 
 aten: Any = torch.ops.aten
+prims: Any = torch.ops.prims
 
 
 def _length(x: Any, dim: int) -> int | None:
@@ -155,14 +157,24 @@ def _as_image(
 def _joins(tensors: Sequence[Any], dim: int = 0) -> bool:
     values = [value_of(one) for one in tensors]
     alike = len({(one.dtype, one.dim()) for one in values}) == 1
-    return alike and all(_length(one, dim) is not None for one in values)
+    return alike and (_are_batches(values, dim) or all(_length(one, dim) is not None for one in values))
+
+
+def _are_batches(values: Sequence[Any], dim: int) -> bool:
+    """Whether all have the same dynamic number of rows, of numbers, and are joined below each other."""
+    rows, kind = values[0].shape[dim], values[0].dtype
+    same = all(statically_known_true(one.shape[dim] == rows) for one in values)
+    return is_open([rows]) and same and kind != torch.bool and not kind.is_complex
 
 
 def _joined(tensors: Sequence[Any], dim: int = 0) -> Any:
-    """Each padded to the length of all, and chosen where it is."""
+    """Each padded to the length of all, and chosen where it is; batches side by side, which is the same in a view."""
     if not _joins(tensors, dim):
         return NotImplemented
     dim %= tensors[0].dim()
+    if _are_batches(tensors, dim):
+        shape = [*tensors[0].shape[:dim], len(tensors) * tensors[0].shape[dim], *tensors[0].shape[dim + 1 :]]
+        return _joined([one.unsqueeze(dim) for one in tensors], dim).reshape(shape)
     lengths = [one.shape[dim] for one in tensors]
     place, made, before = _place(tensors[0], sum(lengths), dim), None, 0
     for one, length in zip(tensors, lengths, strict=True):
@@ -171,6 +183,70 @@ def _joined(tensors: Sequence[Any], dim: int = 0) -> Any:
         made = padded if made is None else torch.where(place < before, made, padded)
         before += length
     return made
+
+
+def _widens(x: Any, dtype: Any = None, **_: Any) -> bool:
+    """Whether truths are numbers, or numbers of another dtype that has all of theirs beside those of its own."""
+    value = value_of(x)
+    if dtype is None or dtype == value.dtype or not is_open(value.shape) or value.dtype in (torch.uint8, torch.float64):
+        return False
+    return torch.promote_types(value.dtype, dtype) == dtype and not dtype.is_complex
+
+
+def _widened(x: Any, dtype: Any = None, **how: Any) -> Any:
+    """By a choice, or beside a zero of that dtype: torch-mlir casts tensors of known sizes alone."""
+    if not _widens(x, dtype):
+        return NotImplemented
+    numbers = [torch.full([1] * max(x.dim(), 1), one, dtype=dtype, device=x.device) for one in (1, 0, -0.0)]
+    one, zero, below = numbers
+    return torch.where(x, one, zero) if x.dtype == torch.bool else x + (below if dtype.is_floating_point else zero)
+
+
+def _has_pairs(x: Any, dim: int = -1, *_: Any, **__: Any) -> bool:
+    """Whether there may be a table of every pair along a dimension."""
+    return bool(value_of(x).dim()) and (_length(x, dim) or _MOST) ** 2 <= _MOST
+
+
+def _summed_up(x: Any, dim: int, *, dtype: Any = None) -> Any:
+    return running_sum(x, dim, dtype) if _has_pairs(x, dim) else NotImplemented
+
+
+def _ordered(x: Any, dim: int = -1, descending: bool = False, *, stable: Any = None) -> Any:
+    return by_rank(x, dim, descending) if _has_pairs(x, dim) else NotImplemented
+
+
+def _has_top(x: Any, _: Any, dim: int = -1, *__: Any, **___: Any) -> bool:
+    return _has_pairs(x, dim)
+
+
+def _top(x: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+    return by_rank(x, dim, largest, k) if _has_pairs(x, dim) else NotImplemented
+
+
+def _reads(x: Any, indices: Sequence[Any]) -> bool:
+    """Whether rows of dimensions side by side are read that have known sizes, by indices that have, too."""
+    places = [at for at, one in enumerate(indices) if one is not None]
+    found = [value_of(indices[at]) for at in places]
+    if not places or places[-1] - places[0] >= len(places) or any(one.dtype == torch.bool for one in found):
+        return False
+    lengths = [_length(x, at) for at in places]
+    if any(length is None for length in lengths) or any(is_open(one.shape) for one in found):
+        return False
+    count = math.prod(torch.broadcast_shapes(*(one.shape for one in found)))
+    return count * math.prod(length or 1 for length in lengths) <= _MOST
+
+
+def _read(x: Any, indices: Sequence[Any]) -> Any:
+    """In a row of all that lies in these dimensions."""
+    if not _reads(x, indices):
+        return NotImplemented
+    places = [at for at, one in enumerate(indices) if one is not None]
+    first, last, row = places[0], places[-1] + 1, torch.zeros((), dtype=torch.int64, device=x.device)
+    for at in places:
+        index = torch.where(indices[at] < 0, indices[at] + x.shape[at], indices[at])
+        row = row * x.shape[at] + index
+    made = _taken(x.reshape([*x.shape[:first], -1, *x.shape[last:]]), first, row.reshape([-1]))
+    return made.reshape([*x.shape[:first], *row.shape, *x.shape[last:]])
 
 
 def _splits(x: Any, sizes: Any, dim: int = 0) -> bool:
@@ -204,6 +280,11 @@ IN_TOSA: dict[Any, How] = {
     **dict.fromkeys((aten.split.Tensor, aten.split_with_sizes.default), (_splits, _split)),
     aten.unbind.int: (_unbinds, _unbound),
     aten.index_select.default: (_indexes, _indexed),
+    aten.index.Tensor: (_reads, _read),
+    **dict.fromkeys((aten._to_copy.default, prims.convert_element_type.default), (_widens, _widened)),
+    aten.cumsum.default: (_has_pairs, _summed_up),
+    **dict.fromkeys((aten.sort.default, aten.sort.stable), (_has_pairs, _ordered)),
+    aten.topk.default: (_has_top, _top),
     aten.gather.default: (_gathers, _gathered),
     aten.expand.default: (_spreads, _spread),
     aten.convolution.default: (_is_row, _as_image),

@@ -28,9 +28,11 @@ def _sums_up(x: Any, dim: int, **_: Any) -> bool:
 
 
 def _cumsum(x: Any, dim: int, *, dtype: Any = None) -> Any:
+    return running_sum(x, dim, dtype) if _sums_up(x, dim) else NotImplemented
+
+
+def running_sum(x: Any, dim: int, dtype: Any = None) -> Any:
     """Of each element the sum of those up to it, which a mask has."""
-    if not _sums_up(x, dim):
-        return NotImplemented
     kind = dtype or (x.dtype if x.is_floating_point() else torch.int64)
     places = torch.arange(x.shape[dim], device=x.device)
     rows = x.to(kind).movedim(dim, -1).unsqueeze(-2)

@@ -42,13 +42,21 @@ def others(given: Given, program: ExportedProgram, language: str = "") -> list[t
     The first is in place of what torch-mlir lowers to something else, where it does, the last of what is refused.
     `language` is that of the IR type where it has fewer operators than linalg: `TOSA` or `StableHLO`.
     """
-    from irwidget.frontends import complex_parts, decompositions, decompositions_empty, indices, inferring, refusing
+    from irwidget.frontends import (
+        batching,
+        complex_parts,
+        decompositions,
+        decompositions_empty,
+        indices,
+        inferring,
+        refusing,
+    )
 
     chosen = decompositions.of(program, language)
     backwards = indices.wrong(program, language)
     changes = (indices.from_the_front,) if backwards else ()
     if language == "TOSA" and refusing.is_dynamic(program):
-        changes = (*changes, inferring.inferred)
+        changes = (*changes, batching.beside_inputs, inferring.inferred)
     wrong = [
         f"{operator} is decomposed: as it is, torch-mlir lowers it to something else, or refuses it"
         for operator in chosen.wrong
@@ -73,6 +81,8 @@ def others(given: Given, program: ExportedProgram, language: str = "") -> list[t
             "sizes that are known to be a number, as in view(n // 4, 4), are it: torch-mlir's passes refuse others"
         )
         changes = (*changes, _with_known_sizes)
+    if language == "TOSA" and batching.of(program):
+        said.append("tensors with as many rows as an input are chosen beside it: TOSA has no sizes that are computed")
     if language == "TOSA" and inferring.of(program):
         said.append("dynamic sizes of views are inferred: TOSA has none that are computed")
     in_parts = complex_parts.has_complex(program)

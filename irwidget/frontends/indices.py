@@ -5,7 +5,7 @@ What comes at run time is not known: constants count, and the inputs that the pr
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
@@ -140,4 +140,16 @@ def call(node: Node, operator: Any, *args: Any) -> Node:
     made = node.graph.call_function(operator, args)
     values = [one.meta["val"] if isinstance(one, torch.fx.Node) else one for one in args]
     made.meta = {key: value for key, value in node.meta.items() if key != "tensor_meta"} | {"val": operator(*values)}
+    return made
+
+
+def full(node: Node, sizes: Sequence[int], number: Any) -> Node:
+    """A node full of a number, of the dtype of another and at its line."""
+    value = node.meta["val"]
+    made = node.graph.call_function(
+        aten.full.default, (list(sizes), number), {"dtype": value.dtype, "device": value.device}
+    )
+    made.meta = {key: value for key, value in node.meta.items() if key != "tensor_meta"}
+    with value.fake_mode:
+        made.meta["val"] = value.new_empty(sizes)
     return made

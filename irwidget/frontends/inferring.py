@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
-from irwidget.frontends.indices import call
+from irwidget.frontends.indices import call, full
 from irwidget.frontends.refusing import nodes_of
 from irwidget.private_torch import statically_known_true
 
@@ -22,7 +22,7 @@ _BROADCAST = (aten.where.self, aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor
 
 def of(program: ExportedProgram) -> list[Node]:
     """The operators of a program whose dynamic sizes can be left out."""
-    return [node for node in nodes_of(program) if _inferred(node) is not None or _is_of_one(node)]
+    return [node for node in nodes_of(program) if _inferred(node) is not None or is_of_one(node)]
 
 
 def inferred(program: ExportedProgram) -> None:
@@ -34,12 +34,7 @@ def inferred(program: ExportedProgram) -> None:
         x: Any = node.args[0]
         if node.target == aten.full_like.default:
             with node.graph.inserting_before(node):
-                value = node.meta["val"]
-                how = {"dtype": value.dtype, "device": value.device}
-                made = node.graph.call_function(aten.full.default, ([1] * value.dim(), node.args[1]), how)
-            with value.fake_mode:
-                made.meta = {**node.meta, "val": value.new_empty([1] * value.dim())}
-            made.meta.pop("tensor_meta", None)
+                made = full(node, [1] * node.meta["val"].dim(), node.args[1])
             node.replace_all_uses_with(made)
         elif _is_one(x.meta["val"].shape, node.meta["val"].shape):
             node.replace_all_uses_with(x)
@@ -79,7 +74,7 @@ def _is_one(given: Sequence[Any], made: Sequence[Any]) -> bool:
     return len(given) == len(made) and all(statically_known_true(one == other) for one, other in pairs)
 
 
-def _is_of_one(node: Node) -> bool:
+def is_of_one(node: Node) -> bool:
     """Whether a tensor of one number and of a dynamic size is put beside others of that size only."""
     if node.target != aten.full_like.default or not isinstance(node.args[1], int | float):
         return False

@@ -41,13 +41,41 @@ def rows(x: torch.Tensor, places: torch.Tensor) -> Any:
     return F.conv1d(x, weight, torch.ones(4), stride=1), apart, turned, F.interpolate(x, scale_factor=2)
 
 
+def orders(x: torch.Tensor, places: torch.Tensor) -> Any:
+    low = x.topk(2, 1, largest=False)
+    read = x[:, [0, -1, 2]], x[:, torch.tensor([1, 2, -8]), torch.tensor([-1, 0, 3])], x[:, :, torch.tensor([[5], [0]])]
+    return (
+        *x.sort(-1),
+        *places.sort(1, descending=True),
+        *low,
+        *read,
+        x.cumsum(1),
+        places.cumsum(-1),
+        torch.cat([x, -x]),
+    )
+
+
+def casts(x: torch.Tensor, places: torch.Tensor) -> Any:
+    some = x > 0
+    return some.float().sum(1), some.sum(-1), some.to(torch.int8), some.half(), places.half(), places.float() * 0.5
+
+
+def beside(x: torch.Tensor, places: torch.Tensor) -> Any:
+    """Rows as many as there are of an input: of tokens, of states that begin with zeros, and of repeated weights."""
+    rows = x.shape[0]
+    token = torch.linspace(-1, 1, 6).reshape(1, 1, 6)
+    begun = torch.zeros(2, rows, 3), x.new_ones(rows, 4), torch.full((rows,), -7), torch.zeros_like(x)
+    tokens = torch.cat([token.expand(rows, 2, -1), x], 1), token[0].expand(4, rows, 2, 6)
+    return *begun, *tokens, token.repeat(rows, 3, 1), token[0, 0].repeat(rows), x[:, 0, 0] > torch.ones(rows)
+
+
 def _equal(model: Callable[..., Any], *given: torch.Tensor) -> irwidget.Lowering:
     low = irwidget.lower(model, *given, to="tosa_mlir", dynamic_shapes=(BATCH,) * len(given), check=True)
     assert str(low.check).startswith("equal to eager PyTorch"), low.check
     return low
 
 
-@pytest.mark.parametrize("function", [parts, joints, rows])
+@pytest.mark.parametrize("function", [parts, joints, rows, orders, casts, beside])
 def test_operators_of_a_batch_are_as_in_eager_pytorch(function: Callable[..., Any]) -> None:
     _equal(function, X, PLACES)
 
@@ -65,6 +93,33 @@ def test_a_batch_goes_through_an_encoder() -> None:
     torch.manual_seed(0)
     text = _equal(Model().eval(), X[1:]).dumps[-1].text
     assert "func.func @main(%arg0: tensor<?x8x6xf32>) -> tensor<?x6xf32>" in text
+
+
+@pytest.mark.parametrize("kind", [torch.nn.LSTM, torch.nn.GRU])
+def test_a_batch_goes_through_recurrent_layers(kind: Any) -> None:
+    class Model(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = kind(6, 5, 2, batch_first=True, bidirectional=True)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return self.layers(x)
+
+    torch.manual_seed(0)
+    _equal(Model(), X[1:, :3])
+
+
+@pytest.mark.parametrize(
+    ("x", "kind"),
+    [
+        (torch.tensor([[-0.0, 1.5], [torch.inf, torch.nan]], dtype=torch.float16), torch.float32),
+        (torch.tensor([[-0.0, 1.5], [torch.inf, torch.nan]], dtype=torch.bfloat16), torch.float32),
+        (torch.tensor([[-128, 127], [0, -1]], dtype=torch.int8), torch.float32),
+        (torch.tensor([[-128, 127], [0, -1]], dtype=torch.int16), torch.int64),
+    ],
+)
+def test_numbers_of_a_batch_are_cast_to_wider_ones(x: torch.Tensor, kind: torch.dtype) -> None:
+    _equal(lambda x: (x.to(kind), 1 / x.to(kind)), x)
 
 
 def test_what_would_take_too_many_pairs_is_refused() -> None:
