@@ -20,7 +20,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from packaging import version
@@ -31,6 +31,7 @@ from irwidget.errors import IRWidgetError
 from irwidget.private_torch import pytree
 
 SECONDS = 300.0
+_Route = Literal["robust", "explorer"]
 _SUITE = "projects/pt1/python"
 
 
@@ -84,7 +85,7 @@ def same(model: torch.nn.Module, args: tuple[Any, ...], target: str, made: str |
     return "same text" if made == expected else "other text"
 
 
-def checked(model: torch.nn.Module, args: tuple[Any, ...], route: str = "robust") -> str:
+def checked(model: torch.nn.Module, args: tuple[Any, ...], route: _Route = "robust") -> str:
     """The verdict at LLVM IR, with its reason unless it is `equal`; `refused: ...` where the program does not reach it.
 
     Its inputs are copies: some programs change them.
@@ -119,7 +120,7 @@ _FINE = ("same text", "equal", "valid", "no kernel", "neither", "not reached")
 
 
 def _results(
-    model: torch.nn.Module, args: tuple[Any, ...], wanted: Sequence[str], route: str
+    model: torch.nn.Module, args: tuple[Any, ...], wanted: Sequence[str], route: _Route
 ) -> Iterator[tuple[str, str]]:
     """For each target how it went; what starts from linalg is `not reached` where linalg is not."""
     made: Mapping[str, irwidget.Lowering] = {}

@@ -47,10 +47,10 @@ def _rows(node: Node) -> tuple[int, Node, int] | None:
     if node.target not in _TENSORS and not isinstance(_number(node), int | float):
         return None
     for one in node.graph.nodes:
-        value = one.meta.get("val")
+        value: Any = one.meta.get("val")
         if one.op != "placeholder" or not isinstance(value, torch.Tensor) or value.is_complex():
             continue
-        for dim, size in enumerate(value.shape):
+        for dim, size in enumerate(cast("Sequence[Any]", value.shape)):
             if not isinstance(size, int) and statically_known_true(size == sizes[dynamic[0]]):
                 return dynamic[0], one, dim
     return None
