@@ -14,6 +14,7 @@ from hypothesis import settings
 from irwidget import journal
 from irwidget.private_torch import mode_depths, pop_modes
 from irwidget.toolchain import client
+from tests import sampling
 
 os.environ.setdefault(journal.KEEP, "off")  # what tests show is not the user's
 
@@ -31,10 +32,13 @@ def pytest_addoption(parser):
 def pytest_collection_modifyitems(config, items):
     if config.getoption("--exhaustive"):
         return
-    left_out = [item for item in items if item.get_closest_marker("exhaustive")]
+    left_out = {item for item in items if item.get_closest_marker("exhaustive")}
+    if not any("::" in one for one in config.args):
+        others = sampling.left_out([item.nodeid for item in items if item not in left_out])
+        left_out |= {item for item in items if item.nodeid in others}
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
+        items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="session", autouse=True)

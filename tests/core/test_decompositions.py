@@ -1,7 +1,6 @@
 """Operators that torch-mlir refuses or lowers to something else, and irwidget decomposes.
 
-Every run computes each of them by itself beside eager PyTorch, and lowers the programs in which torch-mlir takes bytes
-and truths for numbers with a sign; of the others it lowers some, `--exhaustive` all.
+Every run computes each of them by itself beside eager PyTorch; of the programs it lowers some, `--exhaustive` all.
 """
 
 from __future__ import annotations
