@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import os
 import sys
 import textwrap
@@ -159,9 +160,10 @@ def _chosen(given: ReaderInput, format: str | None) -> tuple[Reader, ReaderInput
     if given.log is not None and not given.log.size:
         raise UsageError(f"{given.name} is empty")
     bare = given.log and prefixes.without_common(given.log)
-    for one in (given, replace(given, log=bare)) if bare is not given.log else (given,):
+    asked = [given, replace(given, log=bare)] if bare is not given.log else [given]
+    for any_text, one in itertools.product((False, True), asked):
         for reader in readers:
-            if readers.ask(reader, lambda asked, one=one: _recognises(asked, one), False):
+            if getattr(reader, "any_text", False) == any_text and _asked(reader, one):
                 return reader, one
     if given.log is not None and (what := binary(given.log.head)):
         raise UsageError(f"{given.name} is {what}, and no dump that a reader knows. {_known()}")
@@ -173,6 +175,11 @@ def _first_line(given: ReaderInput) -> str:
     """What a log says first, which may be why it has no dump; nothing for a folder."""
     text = "" if given.log is None else logs.decoded(given.log.head).lstrip()
     return textwrap.shorten(text.partition("\n")[0], _SHOWN, placeholder=" ...")
+
+
+def _asked(reader: Reader, given: ReaderInput) -> bool:
+    """Whether a reader recognises this; not where it fails."""
+    return readers.ask(reader, lambda asked: _recognises(asked, given), False)
 
 
 def _recognises(reader: Reader, given: ReaderInput) -> bool:

@@ -149,10 +149,14 @@ def end(data: bytes, machine: bool) -> tuple[int, bool]:
     return stop, False
 
 
+_BEGIN = (b"source_filename = ", b"target ", b"declare ", b"define ", b"attributes #", b"module asm ", b"uselistorder ")
+"""What lines of a module begin with, but for signs."""
+
+
 def is_torn(data: bytes, rest: bytes) -> bool:
     """Whether a text that a log ends with is empty, or ends within a line, as far as that can be told."""
     if rest.strip():
-        return False
+        return b"\n" not in rest and any(word.startswith(rest) for word in _BEGIN)
     return not data.strip() or (not data.endswith(b"\n") and _LINE_ENDS.search(data) is None)
 
 
