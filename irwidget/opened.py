@@ -22,7 +22,7 @@ from irwidget.readers.base import Reader, ReaderInput, damaged
 from irwidget.registry import readers
 from irwidget.result import Lowering, save
 from irwidget.toolchain.language import binary
-from irwidget.trace import Trace
+from irwidget.trace import Diagnostic, Trace
 
 STDIN = "-"
 _SHOWN = 200
@@ -91,7 +91,7 @@ def read(given: ReaderInput, format: str | None = None) -> Opened:
 
 def _opened(reader: Reader, given: ReaderInput) -> Opened:
     found = read_by(reader, given)
-    whole = damaged(given.log, [trace for trace, _ in found])
+    whole = _with_others(reader, given, damaged(given.log, [trace for trace, _ in found]))
     found = [(trace, results) for trace, (_, results) in zip(whole, found, strict=True)]
     if not found:
         raise UsageError(f"{given.name} has no dump that the reader {reader.name!r} finds. {_known()}")
@@ -101,6 +101,20 @@ def _opened(reader: Reader, given: ReaderInput) -> Opened:
         low.file = given.name
         made.append(low)
     return Opened(made, given.name, reader.name)
+
+
+def _with_others(reader: Reader, given: ReaderInput, traces: Sequence[Trace]) -> Sequence[Trace]:
+    """The lowerings of a log; the first with a remark where other readers know some of it, too."""
+    others = [
+        other.name
+        for other in (readers if given.log is not None and traces else ())
+        if other is not reader and not getattr(other, "any_text", False) and _asked(other, given)
+    ]
+    if not others:
+        return traces
+    said = f"The log has dumps of another format, too, which are not shown: format={others[0]!r} shows them alone"
+    first = replace(traces[0], diagnostics=(*traces[0].diagnostics, Diagnostic("remark", said)))
+    return [first, *traces[1:]]
 
 
 def formats() -> dict[str, str]:

@@ -120,6 +120,12 @@ def is_machine(data: bytes) -> bool:
     return _MACHINE.search(data[:4000]) is not None
 
 
+def is_selected(data: bytes) -> bool:
+    """Whether a function of machine IR is as instruction selection leaves it."""
+    found = _MACHINE.search(data[:4000])
+    return found is not None and b"IsSSA" in found[0]
+
+
 def is_difference(data: bytes) -> bool:
     """Whether below a banner there is what `-print-changed=diff` prints: lines that went and came, and no IR."""
     return _DIFFERENCE.match(data) is not None

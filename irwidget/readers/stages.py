@@ -79,6 +79,8 @@ def stages(compilation: LoggedCompilation) -> Told:
             _unchanged(told, piece, key, last)
         elif when == "inside":
             told.stages.append(LoggedStage(piece.printed.name, piece, scope))
+        elif when == "start" and piece.digest == last.get(key, (b"", 0))[0]:
+            told.running = ""  # it was printed before the first pass already
         else:
             told.running = ""
             told.failed = piece if when == "failed" else told.failed

@@ -207,8 +207,8 @@ def test_a_machine_function_beside_a_module_is_by_itself():
         "# *** IR Dump After I (i) ***:\n# Machine code for function g: x\nbb.0:\n# End machine code for function g.\n"
     )
     start = "*** IR Dump At Start ***\n; ModuleID = 'x'\ndefine i32 @f() {\n}\n"
-    (low,) = irwidget.open(start + machine + BANNER.format("A (a)") + "func.func @f() {\n}\n" + machine)
-    assert [str(dump.scope) for dump in low.dumps] == ["module", "g", "f", "g"]
+    found = irwidget.open(start + machine + BANNER.format("A (a)") + "func.func @f() {\n}\n" + machine)
+    assert [str(dump.scope) for low in found for dump in low.dumps] == ["module", "g", "f", "g"]
     odd = "# *** IR Dump After I (i) ***:\nbb.0:\n"
     (low,) = irwidget.open(odd + machine + odd + machine)
     assert [dump.language for dump in low.dumps] == ["mir"] * 4

@@ -228,6 +228,17 @@ def test_passes_that_changed_nothing_are_there_where_only_texts_before_them_are(
     assert [one.message for one in changed.diagnostics] == last
 
 
+def test_the_module_that_a_tool_leaves_is_its_last_word_whatever_follows():
+    """By it a pass without a text after it is known to have changed nothing."""
+    banner, module = "// -----// IR Dump {} //----- //\n", "module {\n  func.func @f() {\n    return\n  }\n}\n"
+    log = banner.format("Before A (a)") + module.replace("    return", "    x.y\n    return") + "\n"
+    log += banner.format("After A (a)") + f"{module}\n" + banner.format("Before B (b)") + f"{module}\n{module}"
+    for after in ("", "\n", "\n```\nThanks\n", "##[error]Process completed with exit code 2.\n"):
+        (low,) = irwidget.open(log + after)
+        assert [(dump.name, dump.changed) for dump in low.dumps[1:]] == [("a", True), ("b", False), ("output", False)]
+        assert [one.message for one in low.diagnostics] == ([after.strip()] if after.strip() else [])
+
+
 @pytest.mark.external
 @pytest.mark.parametrize("flag", ["--mlir-print-ir-after-failure", "--mlir-print-ir-after-all"])
 def test_a_failed_pass_is_the_failure(flag):
