@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
@@ -26,6 +26,17 @@ _SELECTS = ("isel", "irtranslator")
 """What the names of passes end in that make machine IR of a function."""
 _LOWERED = {"mlir": 0, "llvm": 1, "mir": 2}
 """The languages of logs, numbered in the order in which compilers lower to them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Namesake:
+    """A function of MLIR in a module, where another has its name."""
+
+    name: str
+    """`func.func @f`."""
+    container: str
+    """The symbol of the module that it is in."""
+    signature: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +65,10 @@ class Piece:
     """Of MLIR, of an operation without a symbol: all symbols that it names."""
     members: frozenset[str] = frozenset()
     """Of MLIR, of an operation that is no module and has functions in it: each with its operation, `gpu.func @f`."""
-    twice: frozenset[str] = frozenset()
-    """Of MLIR, of a module that is part of no other: the functions of which several have one name, `func.func @f`."""
+    twice: frozenset[Namesake] = frozenset()
+    """Of MLIR, of a module that is part of no other: the functions of which several have one name."""
+    signature: bytes = b""
+    """Of MLIR, of a function: the line that it begins with, but for names that are counted anew."""
     nested: bool = False
     """Whether it shows a module that is part of another."""
     selected: bool = False
@@ -129,7 +142,9 @@ def looked_at(log: Log, printed: PrintedDump, sets: _Sets) -> Piece:
     if printed.language == "mlir":
         body = mlir.body(head)
         if not printed.scope.whole and body.operation.endswith("func"):
-            return Piece(printed, digest.digest(), body.operation, body.symbol, once((body.symbol,)))
+            signature = mlir.signature(head, mlir.begin(head, body.start))
+            own = once((body.symbol,))
+            return Piece(printed, digest.digest(), body.operation, body.symbol, own, signature=signature)
         functions = mlir.functions(head)
         defines = once(one.symbol for one in functions)
         inner = once(one.symbol for one in functions if one.indent > _STEP)
@@ -149,7 +164,7 @@ def looked_at(log: Log, printed: PrintedDump, sets: _Sets) -> Piece:
             once(defines - inner),
             once(one.operation for one in functions if printed.scope.whole),
             members=once(() if printed.scope.whole else (f"{one.operation} @{one.symbol}" for one in functions)),
-            twice=once(_twice(functions) if len(defines) < len(functions) and printed.scope.whole else ()),
+            twice=_twice(head, functions) if len(defines) < len(functions) and printed.scope.whole else frozenset(),
             child=child,
             names=names,
         )
@@ -168,10 +183,15 @@ def looked_at(log: Log, printed: PrintedDump, sets: _Sets) -> Piece:
     return Piece(printed, digest.digest(), symbol=printed.scope.function, selected=selected)
 
 
-def _twice(functions: Iterable[mlir.Function]) -> Iterable[str]:
+def _twice(data: bytes, functions: Sequence[mlir.Function]) -> frozenset[Namesake]:
     """Those of which there are several."""
-    counts = Counter(f"{one.operation} @{one.symbol}" for one in functions)
-    return (one for one, count in counts.items() if count > 1)
+    names = [f"{one.operation} @{one.symbol}" for one in functions]
+    counts = Counter(names)
+    return frozenset(
+        Namesake(name, mlir.container(data, one), mlir.signature(data, one.at))
+        for name, one in zip(names, functions, strict=True)
+        if counts[name] > 1
+    )
 
 
 class Groups:

@@ -33,7 +33,8 @@ def test_what_a_progress_bar_has_written_is_a_line_of_its_own():
         texts = ["".join(line for line in dump.text.splitlines(True) if "%|" not in line) for dump in low.dumps]
         assert texts == [dump.text for dump in plain.dumps]
         last = low.diagnostics[-1]
-        assert last.location and (last.message, last.location.line) == ("said last", log.count("\n"))
+        assert last.location
+        assert (last.message, last.location.line) == ("said last", log.count("\n"))
 
 
 def test_a_banner_of_llvms_behind_what_another_has_printed_is_one():

@@ -172,6 +172,39 @@ def test_functions_of_which_the_log_does_not_say_in_which_module_they_are_are_no
     ]
 
 
+TYPED = TWINS[: TWINS.index("module @b")] + TWINS[TWINS.index("module @b") :].replace("i32", "i64")
+IN = "func.func @main in @{}"
+ALL = ("--mlir-print-ir-before-all", "--mlir-print-ir-after-all")
+
+
+@pytest.mark.external
+@pytest.mark.parametrize("flags", [(), ("--mlir-print-op-generic",), ("--mlir-print-debuginfo",)])
+def test_functions_of_one_name_are_told_apart_by_what_they_take(flags):
+    inner = "builtin.module(builtin.module(func.func(canonicalize,cse)),canonicalize)"
+    run = (f"--pass-pipeline={inner}", "--mlir-disable-threading", *flags)
+    (low,) = irwidget.open(said("mlir-opt", f"module {{\n{TYPED}}}\n", *run, *ALL))
+    a, b = IN.format("a"), IN.format("b")
+    assert [(dump.name, str(dump.scope), dump.changed) for dump in low.dumps] == [
+        ("input", a, True), ("canonicalize", a, True), ("cse", a, False),
+        ("before canonicalize", b, True), ("canonicalize", b, True), ("cse", b, False),
+        ("before canonicalize", "module", True), ("canonicalize", "module", False),
+    ]  # fmt: skip
+    (remark,) = low.diagnostics
+    assert "told apart by what these take and return" in remark.message
+
+
+@pytest.mark.external
+def test_texts_before_and_after_a_pass_are_of_one_function_whatever_others_are_called():
+    """Functions that nothing tells apart; the log has both texts of each pass."""
+    inner = "builtin.module(canonicalize{max-iterations=0},builtin.module(func.func(canonicalize)))"
+    run = (f"--pass-pipeline={inner}", "--mlir-disable-threading", *ALL)
+    (low,) = irwidget.open(said("mlir-opt", f"module {{\n{TWINS}}}\n", *run))
+    assert [(dump.name, str(dump.scope), dump.changed) for dump in low.dumps[2:]] == [
+        ("canonicalize", f"func.func @main (text {text})", True) for text in (2, 4)
+    ]
+    assert len(low.diagnostics) == 1  # none of a pass of which there is one text only
+
+
 @pytest.mark.external
 def test_in_a_tree_folder_texts_before_passes_are_that_and_functions_have_their_folders(tmp_path):
     said("mlir-opt", GPU, f"--pass-pipeline={NESTED}", "--mlir-print-ir-after-all", "--mlir-print-ir-before-all",
