@@ -154,15 +154,17 @@ class XLADump(FolderReader):
     def read(self, given: ReaderInput) -> Sequence[Trace]:
         """With a warning where HLO is there as graphs or protocol buffers alone."""
         traces = super().read(given)
-        names = (
-            [] if given.folder is None else [path.relative_to(given.folder).as_posix() for path in files(given.folder)]
-        )
+        folder = given.folder
+        names = [] if folder is None else [path.relative_to(folder).as_posix() for path in files(folder)]
         texts = {name.rpartition("/")[2].removesuffix(".txt").removesuffix(".hlo") for name in names}
         unread = [found for found in map(_UNREAD.fullmatch, names) if found and found["text"] not in texts]
         if not traces or not unread:
             return traces
         modules = joined(sorted({found["module"] for found in unread}, key=natural))
-        said = f"HLO of {modules} is there as graphs or protocol buffers alone, which are not read: --xla_dump_hlo_as_text beside these flags writes texts"
+        said = (
+            f"HLO of {modules} is there as graphs or protocol buffers alone, which are not read: "
+            "--xla_dump_hlo_as_text beside these flags writes texts"
+        )
         first = replace(traces[0], diagnostics=(*traces[0].diagnostics, Diagnostic("warning", said)))
         return [first, *traces[1:]]
 
