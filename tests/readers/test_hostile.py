@@ -245,3 +245,11 @@ def test_a_module_of_llvms_that_ends_within_a_word(word):
     log = f"*** IR Dump After X on [module] ***\n; ModuleID = 'x'\ndefine i32 @f() {{\n}}\n{word}"
     (said,) = irwidget.open(log)[0].diagnostics
     assert "ends in the middle of the IR after X" in said.message
+
+
+def test_a_line_that_is_no_event_of_tritonparse_is_counted():
+    data = gzip.decompress((DATA / "tritonparse.ndjson.gz").read_bytes())
+    assert not [one for low in irwidget.open(data) for one in low.diagnostics if "no events" in one.message]
+    for lost in (data[:-20], data + b"Killed\n"):
+        said = irwidget.open(lost)[-1].diagnostics[-1]
+        assert (said.severity, said.message.partition(" of ")[0]) == ("warning", "1 lines")

@@ -416,3 +416,28 @@ def test_what_is_printed_before_the_first_pass_and_at_the_start_is_one_input():
     (low,) = irwidget.open(log)
     assert [(dump.name, dump.changed) for dump in low.dumps] == [("input", True), ("A", False), ("B", True)]
     assert not low.diagnostics
+
+
+def test_what_did_not_change_is_as_the_module_printed_since_has_it():
+    """A function was printed alone before any module, which a pass on the module has changed since."""
+    old = "define void @f() {\n  unreachable\n}\n"
+    module = LLVM.format("f", "m", "After M on [module]")
+    log = f"*** IR Dump After A on f ***\n{old}{module}*** IR Dump After B on f omitted because no change ***\n"
+    (low,) = irwidget.open(log)
+    assert [(dump.name, dump.changed, "unreachable" in dump.text) for dump in low.dumps] == [
+        ("A", True, True), ("M", True, False), ("B", False, False),
+    ]  # fmt: skip
+
+
+def test_a_module_with_a_name_may_have_its_first_pass_again():
+    module = "// -----// IR Dump After {} //----- //\nmodule @m {{\n  func.func @f() {{\n{}"
+    module += "    x.a\n    x.b\n    x.c\n    return\n  }}\n}}\n\n"
+    log = module.format("A (a)", "    x.y\n") + module.format("B (b)", "") + module.format("A (a)", "    x.w\n")
+    assert names(log) == [[("a", "mlir"), ("b", "mlir"), ("a", "mlir")]]
+    assert names(log + module.replace("@m", "@n").format("A (a)", "")) == [names(log)[0], [("a", "mlir")]]
+
+
+def test_what_deleted_the_function_that_it_ran_on_says_so():
+    log = LLVM.format("f", "m", "At Start") + "*** IR Deleted After X on f ***\n"
+    (low,) = irwidget.open(log)
+    assert [one.message for one in low.diagnostics] == ["X on f: deleted what it ran on; the log has no text of it"]
