@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import os
 import sys
 import textwrap
@@ -21,7 +22,7 @@ from irwidget.readers.base import Reader, ReaderInput, damaged
 from irwidget.registry import readers
 from irwidget.result import Lowering, save
 from irwidget.toolchain.language import binary
-from irwidget.trace import Trace
+from irwidget.trace import Diagnostic, Trace
 
 STDIN = "-"
 _SHOWN = 200
@@ -90,7 +91,7 @@ def read(given: ReaderInput, format: str | None = None) -> Opened:
 
 def _opened(reader: Reader, given: ReaderInput) -> Opened:
     found = read_by(reader, given)
-    whole = damaged(given.log, [trace for trace, _ in found])
+    whole = _with_others(reader, given, damaged(given.log, [trace for trace, _ in found]))
     found = [(trace, results) for trace, (_, results) in zip(whole, found, strict=True)]
     if not found:
         raise UsageError(f"{given.name} has no dump that the reader {reader.name!r} finds. {_known()}")
@@ -100,6 +101,20 @@ def _opened(reader: Reader, given: ReaderInput) -> Opened:
         low.file = given.name
         made.append(low)
     return Opened(made, given.name, reader.name)
+
+
+def _with_others(reader: Reader, given: ReaderInput, traces: Sequence[Trace]) -> Sequence[Trace]:
+    """The lowerings of a log; the first with a remark where other readers know some of it, too."""
+    others = [
+        other.name
+        for other in (readers if given.log is not None and traces else ())
+        if other is not reader and not getattr(other, "any_text", False) and _asked(other, given)
+    ]
+    if not others:
+        return traces
+    said = f"The log has dumps of another format, too, which are not shown: format={others[0]!r} shows them alone"
+    first = replace(traces[0], diagnostics=(*traces[0].diagnostics, Diagnostic("remark", said)))
+    return [first, *traces[1:]]
 
 
 def formats() -> dict[str, str]:
@@ -159,9 +174,10 @@ def _chosen(given: ReaderInput, format: str | None) -> tuple[Reader, ReaderInput
     if given.log is not None and not given.log.size:
         raise UsageError(f"{given.name} is empty")
     bare = given.log and prefixes.without_common(given.log)
-    for one in (given, replace(given, log=bare)) if bare is not given.log else (given,):
+    asked = [given, replace(given, log=bare)] if bare is not given.log else [given]
+    for any_text, one in itertools.product((False, True), asked):
         for reader in readers:
-            if readers.ask(reader, lambda asked, one=one: _recognises(asked, one), False):
+            if getattr(reader, "any_text", False) == any_text and _asked(reader, one):
                 return reader, one
     if given.log is not None and (what := binary(given.log.head)):
         raise UsageError(f"{given.name} is {what}, and no dump that a reader knows. {_known()}")
@@ -173,6 +189,11 @@ def _first_line(given: ReaderInput) -> str:
     """What a log says first, which may be why it has no dump; nothing for a folder."""
     text = "" if given.log is None else logs.decoded(given.log.head).lstrip()
     return textwrap.shorten(text.partition("\n")[0], _SHOWN, placeholder=" ...")
+
+
+def _asked(reader: Reader, given: ReaderInput) -> bool:
+    """Whether a reader recognises this; not where it fails."""
+    return readers.ask(reader, lambda asked: _recognises(asked, given), False)
 
 
 def _recognises(reader: Reader, given: ReaderInput) -> bool:

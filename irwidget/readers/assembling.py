@@ -27,6 +27,8 @@ _IN_TURN = (
     "lowering of its own, whose first dump is compared with nothing (make -j1 has them one after the other)"
 )
 _NAMELESS = "The log ends within the line that names a pass: what that made is not in it"
+_TOLD = ("mlir", "llvm", "mir")
+"""The languages of which a text tells whether it is all there."""
 _LINE = 1 << 12
 _TAIL = 1 << 16
 """Bytes of what was printed last that are read for a crash."""
@@ -43,6 +45,10 @@ def assembled(log: Log, found: Iterable[PrintedDump | Said], name: str, tool: st
     for one, own in zip(compilations, torn, strict=True):
         called = _called(one, name, several=len(compilations) > 1)
         made.append(_trace(log, one, called, tool, own if one.pieces[0].printed.group else sum(torn)))
+    number, ends = _ends_open(log, compilations)
+    if ends and (trace := made[number]) is not None:
+        said = Diagnostic("remark", ends, _place(log, log.size - 1))
+        made[number] = replace(trace, diagnostics=(*trace.diagnostics, said))
     traces = [trace for trace in made if trace is not None]
     if (turns := _turns(compilations)) > 1:
         said = Diagnostic("warning", _IN_TURN.format(turns))
@@ -121,6 +127,18 @@ def _trace(log: Log, compilation: LoggedCompilation, name: str, tool: str, torn:
         failure=failure,
         name=name,
     )
+
+
+def _ends_open(log: Log, compilations: Sequence[LoggedCompilation]) -> tuple[int, str]:
+    """What to say, and of which compilation, of a log that ends without a line break where nothing tells that its last
+    text is whole; nothing where something does.
+    """
+    dumps = [(one.printed.stop, i, one) for i, part in enumerate(compilations) for one in part.pieces if one.digest]
+    stop, number, last = max(dumps, key=lambda one: one[0], default=(0, 0, None))
+    if last is None or last.printed.cut or last.printed.language in _TOLD or log.read(log.size - 1, log.size) == b"\n":
+        return 0, ""
+    where = f", in the IR {last.printed.when} {last.printed.name}" if stop >= _end(log) else ""
+    return number, f"The log ends without a line break{where}: there may have been more of it"
 
 
 def _called(compilation: LoggedCompilation, otherwise: str, *, several: bool) -> str:

@@ -17,7 +17,7 @@ from irwidget.readers.log import Log, trimmed
 from irwidget.trace import WHOLE, shared_scope
 
 NEEDLE = b" IR "
-_MARKS = (b"; *** IR", b"# *** IR", llvm.SELECTION[0])
+_MARK = re.compile(rb"(?:[;#] )?\*\*\* IR (?=Dump |Pass |Deleted )|%b" % re.escape(llvm.SELECTION[0]))
 """What LLVM's banners begin with, where another has printed on the line already."""
 _LONGEST = 1 << 16
 """Bytes of a line that may be a banner."""
@@ -82,7 +82,8 @@ def found(log: Log, start: int = 0, stop: int | None = None) -> Iterator[Found]:
                 at = end = glued.end()
             if end - begin > _LONGEST or not (begin or fresh):
                 continue
-            column = max(data.find(mark, begin, end) for mark in _MARKS) - begin if marked else 0
+            mark = _MARK.search(data, begin, end) if marked else None
+            column = mark.start() - begin if mark else 0
             if column > 0 and (banner := llvm.banner(data[begin + column : end].rstrip(b"\r"))):
                 yield Found(offset + begin + column, offset + _below(data, end), banner, True)
             elif banner := _banner(data[begin:end]):
@@ -168,7 +169,8 @@ def _llvm(
     machine = banner.machine or llvm.is_machine(data)
     length, cut = llvm.end(data, machine)
     length = trimmed(data, length)
-    cut = cut or (last and llvm.is_torn(data[:length], data[length:]))
+    if last and not cut and llvm.is_torn(data[:length], data[length:]):
+        cut, length = True, max(length, len(data.rstrip()))
     if not machine and llvm.is_difference(data):
         yield PrintedDump(banner.name, start, start, "same", "llvm", banner.scope, AS_DIFFERENCE)
         yield Said(start, stop)
@@ -233,6 +235,6 @@ def _output(rest: bytes, start: int, stop: int) -> Iterator[PrintedDump | Said]:
         return
     if at:
         yield Said(start, start + at)
-    yield PrintedDump("output", start + at, start + at + body.stop, "output", "mlir", WHOLE)
+    yield PrintedDump("output", start + at, start + trimmed(rest, at + body.stop), "output", "mlir", WHOLE)
     if rest[at + body.stop :].strip():
         yield Said(start + at + body.stop, stop)

@@ -41,6 +41,8 @@ class Reader:
     """What `format=` calls it."""
     summary: str = ""
     """What it reads, in a line."""
+    any_text: bool = False
+    """Whether any text of IR will do: it is asked last, after all others have seen what lines begin with left out."""
 
     def recognises(self, given: ReaderInput) -> bool:
         """Whether this is of the format, by its content; looks at as little of it as will do."""

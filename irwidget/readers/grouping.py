@@ -6,8 +6,9 @@ so is one with which the passes begin again, in a language that had been lowered
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
@@ -20,8 +21,22 @@ _LOOKED_AT = 1 << 23
 """Bytes of a dump that are looked at for what it defines."""
 _STEP = 2
 """Blanks by which what is in a module is indented."""
+_WORD = re.compile(r"[A-Za-z0-9]+")
+_SELECTS = ("isel", "irtranslator")
+"""What the names of passes end in that make machine IR of a function."""
 _LOWERED = {"mlir": 0, "llvm": 1, "mir": 2}
 """The languages of logs, numbered in the order in which compilers lower to them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Namesake:
+    """A function of MLIR in a module, where another has its name."""
+
+    name: str
+    """`func.func @f`."""
+    container: str
+    """The symbol of the module that it is in."""
+    signature: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +65,14 @@ class Piece:
     """Of MLIR, of an operation without a symbol: all symbols that it names."""
     members: frozenset[str] = frozenset()
     """Of MLIR, of an operation that is no module and has functions in it: each with its operation, `gpu.func @f`."""
-    twice: frozenset[str] = frozenset()
-    """Of MLIR, of a module that is part of no other: the functions of which several have one name, `func.func @f`."""
+    twice: frozenset[Namesake] = frozenset()
+    """Of MLIR, of a module that is part of no other: the functions of which several have one name."""
+    signature: bytes = b""
+    """Of MLIR, of a function: the line that it begins with, but for names that are counted anew."""
     nested: bool = False
     """Whether it shows a module that is part of another."""
+    selected: bool = False
+    """Of machine IR: whether it is as instruction selection leaves it, each register with one definition."""
 
     @property
     def whole(self) -> bool:
@@ -72,6 +91,32 @@ class LoggedCompilation:
     """The last that shows a module, by which the next is judged."""
     symbols: set[str] = field(default_factory=set[str])
     """What its modules define, all of them."""
+    last: Piece | None = None
+    """The last with a text."""
+    names: set[str] = field(default_factory=set[str])
+    """What any of its texts defines."""
+    machine: dict[str, set[tuple[str, str, bool]]] = field(default_factory=dict[str, set[tuple[str, str, bool]]])
+    """Of each function of machine IR the passes that it was printed for, each with `Piece.selected`."""
+
+    def add(self, piece: Piece) -> None:
+        """Add a dump."""
+        self.pieces.append(piece)
+        if not piece.digest:
+            return
+        self.last = piece
+        self.names |= _names(piece)
+        if piece.whole:
+            self.module = piece
+            self.symbols |= piece.defines
+        if piece.printed.language == "mir":
+            ran = piece.printed.name, piece.printed.when, piece.selected
+            self.machine.setdefault(piece.symbol, set()).add(ran)
+
+
+def _names(piece: Piece) -> frozenset[str]:
+    """The functions of a text: those that it defines, or the one that it is of."""
+    one = "" if piece.printed.language == "mlir" else piece.printed.scope.function
+    return piece.defines or (frozenset((one,)) if one and not piece.printed.scope.loop else piece.defines)
 
 
 _Sets = dict[frozenset[str], frozenset[str]]
@@ -97,7 +142,9 @@ def looked_at(log: Log, printed: PrintedDump, sets: _Sets) -> Piece:
     if printed.language == "mlir":
         body = mlir.body(head)
         if not printed.scope.whole and body.operation.endswith("func"):
-            return Piece(printed, digest.digest(), body.operation, body.symbol, once((body.symbol,)))
+            signature = mlir.signature(head, mlir.begin(head, body.start))
+            own = once((body.symbol,))
+            return Piece(printed, digest.digest(), body.operation, body.symbol, own, signature=signature)
         functions = mlir.functions(head)
         defines = once(one.symbol for one in functions)
         inner = once(one.symbol for one in functions if one.indent > _STEP)
@@ -117,7 +164,7 @@ def looked_at(log: Log, printed: PrintedDump, sets: _Sets) -> Piece:
             once(defines - inner),
             once(one.operation for one in functions if printed.scope.whole),
             members=once(() if printed.scope.whole else (f"{one.operation} @{one.symbol}" for one in functions)),
-            twice=once(_twice(functions) if len(defines) < len(functions) and printed.scope.whole else ()),
+            twice=_twice(head, functions) if len(defines) < len(functions) and printed.scope.whole else frozenset(),
             child=child,
             names=names,
         )
@@ -132,13 +179,19 @@ def looked_at(log: Log, printed: PrintedDump, sets: _Sets) -> Piece:
         )
     if printed.language == "python":
         return Piece(printed, digest.digest(), defines=once(tvmscript.functions(head)))
-    return Piece(printed, digest.digest(), symbol=printed.scope.function)
+    selected = printed.language == "mir" and llvm.is_selected(head)
+    return Piece(printed, digest.digest(), symbol=printed.scope.function, selected=selected)
 
 
-def _twice(functions: Iterable[mlir.Function]) -> Iterable[str]:
+def _twice(data: bytes, functions: Sequence[mlir.Function]) -> frozenset[Namesake]:
     """Those of which there are several."""
-    counts = Counter(f"{one.operation} @{one.symbol}" for one in functions)
-    return (one for one, count in counts.items() if count > 1)
+    names = [f"{one.operation} @{one.symbol}" for one in functions]
+    counts = Counter(names)
+    return frozenset(
+        Namesake(name, mlir.container(data, one), mlir.signature(data, one.at))
+        for name, one in zip(names, functions, strict=True)
+        if counts[name] > 1
+    )
 
 
 class Groups:
@@ -166,10 +219,7 @@ class Groups:
                 functions = shared_scope(function=", ".join(sorted(piece.defines)))
                 piece = replace(piece, printed=replace(piece.printed, scope=functions))
             group = self._group(piece)
-            group.pieces.append(piece)
-            if piece.whole and piece.digest:
-                group.module = piece
-                group.symbols |= piece.defines
+            group.add(piece)
 
     def _placed(self, printed: PrintedDump) -> PrintedDump:
         """A loop or region that LLVM's code generator prints, with its function: the last printed where that has it."""
@@ -254,9 +304,46 @@ def _is_other(module: Piece, function: Piece, *, again: bool) -> bool:
     return function.operation not in module.kinds or (again and function.symbol not in module.defines)
 
 
+def _is_selected_again(current: LoggedCompilation, piece: Piece) -> bool:
+    """Whether a function comes to instruction selection, or is machine IR as that leaves it, and has been there: it was
+    printed as machine IR, or later than that, or for the same selection, already.
+    """
+    name, when = piece.printed.name, piece.printed.when
+    if piece.printed.language == "llvm" and when == "before" and name.endswith(_SELECTS):
+        return piece.printed.scope.function in current.machine
+    ran = current.machine.get(piece.symbol) if piece.selected else None
+    if not ran:
+        return False
+    return any(not selected for *_, selected in ran) or (name.endswith(_SELECTS) and (name, when, True) in ran)
+
+
+def _is_its_input(current: LoggedCompilation, piece: Piece) -> bool:
+    """Whether LLVM has printed the same module before the first pass already (-print-before-all -print-changed)."""
+    return all(one.printed.when == "before" and one.digest == piece.digest for one in current.pieces)
+
+
+def _is_anothers(current: LoggedCompilation, piece: Piece, now: int, last: int) -> bool:
+    """Whether a text in another language than the `last` is of another program, by what both define.
+
+    No compiler goes back up with another program. Where it goes down names may get longer (`_mlir_ciface_f`, `f_`),
+    and those of later functions of machine IR are new (`OUTLINED_FUNCTION_0`).
+    """
+    names = _names(piece)
+    if now < last:
+        alone = piece.printed.language == "llvm" and not piece.whole  # functions go down one after the other
+        return not alone and bool(names) and bool(current.names) and not names & current.names
+    if now == last or current.machine or (last == _LOWERED["llvm"] and current.module is None):
+        return False
+    known, new = ([{*_WORD.findall(one)} for one in these] for these in (current.names, names))
+    return bool(known and new) and not any(old and old <= one for one in new for old in known)
+
+
 def _begins(current: LoggedCompilation, piece: Piece) -> bool:
     """Whether another compilation begins with this dump."""
     before, first = current.module, current.pieces[0]
+    now, last = (_LOWERED.get(one.printed.language, 0) for one in (piece, current.last or piece))
+    if _is_selected_again(current, piece) or (piece.digest and _is_anothers(current, piece, now, last)):
+        return True
     if before is None or not piece.digest:
         return False
     again = (piece.printed.name, piece.printed.when) == (first.printed.name, first.printed.when)
@@ -266,15 +353,12 @@ def _begins(current: LoggedCompilation, piece: Piece) -> bool:
     if (renamed and _is_around(before, piece)) or (renamed and again and before.symbol and piece.symbol):
         return True
     same_language = before.printed.language == piece.printed.language
-    if piece.printed.when == "start" and same_language:
+    if piece.printed.when == "start" and same_language and not _is_its_input(current, piece):
         return True
     if same_language and piece.defines and before.defines and not piece.defines & before.defines:
         return True
     if same_language and piece.module and before.module and piece.module != before.module:
         return True
-    now, last = (_LOWERED.get(one.printed.language, 0) for one in (piece, current.pieces[-1]))
-    if now < last and piece.defines and current.symbols and not piece.defines & current.symbols:
-        return True  # no compiler goes back up with another program
     if not again or len(current.pieces) < 2:
         return False
     if now < last:

@@ -43,6 +43,7 @@ class IRReader(Reader):
 
     name = "ir"
     summary = "one text of IR: a .mlir, .ll, .mir, .ptx file"
+    any_text = True
 
     def recognises(self, given: ReaderInput) -> bool:
         log = given.log

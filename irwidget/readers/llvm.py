@@ -120,6 +120,12 @@ def is_machine(data: bytes) -> bool:
     return _MACHINE.search(data[:4000]) is not None
 
 
+def is_selected(data: bytes) -> bool:
+    """Whether a function of machine IR is as instruction selection leaves it."""
+    found = _MACHINE.search(data[:4000])
+    return found is not None and b"IsSSA" in found[0]
+
+
 def is_difference(data: bytes) -> bool:
     """Whether below a banner there is what `-print-changed=diff` prints: lines that went and came, and no IR."""
     return _DIFFERENCE.match(data) is not None
@@ -149,10 +155,14 @@ def end(data: bytes, machine: bool) -> tuple[int, bool]:
     return stop, False
 
 
+_BEGIN = (b"source_filename = ", b"target ", b"declare ", b"define ", b"attributes #", b"module asm ", b"uselistorder ")
+"""What lines of a module begin with, but for signs."""
+
+
 def is_torn(data: bytes, rest: bytes) -> bool:
     """Whether a text that a log ends with is empty, or ends within a line, as far as that can be told."""
     if rest.strip():
-        return False
+        return b"\n" not in rest and any(word.startswith(rest) for word in _BEGIN)
     return not data.strip() or (not data.endswith(b"\n") and _LINE_ENDS.search(data) is None)
 
 

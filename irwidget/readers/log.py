@@ -106,6 +106,26 @@ class Log:
         return any(what in data for _, data in self.windows())
 
 
+class Copy(Log):
+    """A log made of another's lines, which it has in another form, or in another order."""
+
+    def __init__(self, log: Log, file: IO[bytes], numbers: Sequence[int] = ()) -> None:
+        """`numbers` are those of the lines in the original, where they are not the same."""
+        super().__init__(file, log.name, log.path)
+        self.damage = log.damage
+        self._numbers = numbers
+        self._original = log if isinstance(log, Copy) else None
+
+    def line(self, at: int) -> int:
+        """The number of the line that byte `at` is on, from 1, in the original."""
+        return self._original_of(super().line(at))
+
+    def _original_of(self, number: int) -> int:
+        if self._numbers and number <= len(self._numbers):
+            number = self._numbers[number - 1]
+        return number if self._original is None else self._original._original_of(number)
+
+
 class Joined(Log):
     """The files of a folder as one log, end to end."""
 

@@ -125,6 +125,11 @@ def body(data: bytes) -> Body:
     return Body(start, stop, not ended or _is_torn(below), first[1].decode(), symbol_of(line))
 
 
+def begin(data: bytes, start: int) -> int:
+    """Where the line of the operation begins, below its aliases at `start`."""
+    return _past(data, start)
+
+
 _CLOSED = re.compile(rb'"(?:[^"\\\n]|\\.)*+"')
 _BEGUN = re.compile(rb"[#!][\w.$-]+ =(?: \w*)?")
 
@@ -216,6 +221,8 @@ class Function:
     """`func.func`."""
     symbol: str
     indent: int
+    at: int
+    """Where the line begins."""
 
 
 def functions(data: bytes) -> list[Function]:
@@ -226,9 +233,24 @@ def functions(data: bytes) -> list[Function]:
         found = _FUNCTION.match(data, data.rfind(b"\n", end, at) + 1 or end)
         if found is not None:
             symbol = (found[3] or found[4] or found[5] or b"").decode(errors="replace")
-            made.append(Function(found[2].decode(), symbol, len(found[1])))
+            made.append(Function(found[2].decode(), symbol, len(found[1]), found.start()))
         end = data.find(b"\n", at) + 1 or len(data)  # one a line
     return made
+
+
+_RENAMED = re.compile(rb"(?<=[%#])[\w$.-]+")
+
+
+def signature(data: bytes, at: int = 0) -> bytes:
+    """The line that a function begins with, but for names and numbers that are counted anew."""
+    return _RENAMED.sub(b"", _line(data, at)).strip()
+
+
+def container(data: bytes, function: Function) -> str:
+    """The symbol of what is right around a function in a text; empty where that has none."""
+    around = re.compile(rb"^ {%d}(?=[\w\"])[^\n]*" % max(function.indent - 2, 0), re.M)
+    heads = [found[0] for found in around.finditer(data, 0, function.at)]
+    return symbol_of(heads[-1]) if heads else ""
 
 
 _REFERRED = re.compile(r"@([\w$.-]+)")

@@ -108,7 +108,9 @@ class NumbaDumps(BannerReader):
         for one in super().scan(log, start):
             if isinstance(one, PrintedDump):
                 own = one.language == self.language
-                yield replace(one, group=compilations.of(one) if own else libraries.of(one, compilations.last))
+                group = compilations.of(one) if own else libraries.of(one, compilations.last)
+                cut = not own and not log.read(one.stop, min(one.stop + _FEW, log.size)).strip()
+                yield replace(one, group=group, cut=cut)
             elif not _RULES.fullmatch(log.read(one.start, min(one.stop, one.start + _FEW))):
                 yield one
 

@@ -15,7 +15,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import IO
 
-from irwidget.readers.log import WINDOW, Log
+from irwidget.readers import enveloped, returned
+from irwidget.readers.log import WINDOW, Copy, Log
 
 _BANNER = re.compile(
     rb"^(?P<before>[^\n]{0,200}?)(?:// -----// |(?:[;#] ?)?\*\*\* )IR (?:Dump|Pass|Deleted) "
@@ -56,6 +57,7 @@ def without(log: Log) -> Log:
         log = _narrow(log, "utf-16")
     elif log.head.startswith(codecs.BOM_UTF8):
         log = _narrow(log, "utf-8-sig")
+    log = returned.without(enveloped.without(log))
     sample = _sample(log)
     bare = _COLOUR.sub(b"", sample)
     prefix, coloured = _prefix(bare), bare != sample or (not sample and _is_coloured(log.head))
@@ -127,19 +129,13 @@ def _sample(log: Log) -> bytes:
     return b""
 
 
-class _Bare(Log):
+class _Bare(Copy):
     """A copy of a log without what stands before its lines."""
 
     def __init__(self, log: Log, prefix: re.Pattern[bytes], coloured: bool, source: int | None) -> None:
         lines = _matched(log, prefix, coloured)
-        file, self._numbers = _copied(lines) if source is None else _apart(lines, source)
-        super().__init__(file, log.name, log.path)
-        self.damage = log.damage
-
-    def line(self, at: int) -> int:
-        """The number of the line that byte `at` is on, from 1, in the original."""
-        number = super().line(at)
-        return self._numbers[number - 1] if self._numbers and number <= len(self._numbers) else number
+        file, numbers = _copied(lines) if source is None else _apart(lines, source)
+        super().__init__(log, file, numbers)
 
 
 def _prefix(sample: bytes) -> re.Pattern[bytes] | None:
@@ -248,6 +244,4 @@ def _narrow(log: Log, encoding: str) -> Log:
         part = decoder.decode(log.read(start, min(start + WINDOW, log.size)))
         file.write(part.encode("utf-8", "surrogatepass"))
     file.flush()
-    made = Log(file, log.name, log.path)
-    made.damage = log.damage
-    return made
+    return Copy(log, file)

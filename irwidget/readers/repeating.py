@@ -51,9 +51,12 @@ def _begins(log: Log, pieces: Sequence[Piece]) -> Iterator[int]:
     passes = [(one.printed.name, one.printed.when, one.printed.scope) for one in pieces]
     period = _period(passes)
     shown, begun = _Shown(), 0
+    several = {one.name for piece in pieces for one in piece.twice}  # which their module has at once
     for i, piece in enumerate(pieces):
         printed = piece.printed
         if printed.language not in ("mlir", "llvm") or not piece.digest or printed.scope.loop or piece.child:
+            continue
+        if f"{piece.operation} @{piece.symbol}" in several and not piece.whole:
             continue
         before = shown.of(piece)
         most = _FIRST if printed.language == "llvm" and piece.whole else _COMPARED

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from irwidget.readers import homonyms
 from irwidget.readers.found import AS_DIFFERENCE, NO_TEXT
@@ -16,6 +17,11 @@ _FILTERED = "filtered out"
 _LEFT_OUT = (
     "{} times a pass was filtered out (-filter-passes, -filter-print-funcs): what it did looks like the work of the "
     "next that is printed of the same function, and what it did to functions that are never printed does not show"
+)
+
+_INLINED = (
+    "Passes on functions right before inline may have been run by it: what it inlined then shows as their work, not as "
+    "its own (--mlir-print-ir-before-all beside -after-all tells them apart)"
 )
 
 
@@ -60,7 +66,7 @@ def stages(compilation: LoggedCompilation) -> Told:
     pending: dict[Scope, Piece] = {}
     last: dict[tuple[str, Scope], tuple[bytes, int]] = {}
     pieces, said = homonyms.told_apart(compilation.pieces)
-    told.remarks += (Diagnostic("remark", one) for one in said)
+    told.remarks += (Diagnostic("remark", one) for one in (*said, *_inlining(pieces)))
     alone = _without_result(pieces) if "mlir" in after else {}
     for i, piece in enumerate(pieces):
         when = piece.printed.when
@@ -79,6 +85,8 @@ def stages(compilation: LoggedCompilation) -> Told:
             _unchanged(told, piece, key, last)
         elif when == "inside":
             told.stages.append(LoggedStage(piece.printed.name, piece, scope))
+        elif when == "start" and piece.digest == last.get(key, (b"", 0))[0]:
+            told.running = ""  # it was printed before the first pass already
         else:
             told.running = ""
             told.failed = piece if when == "failed" else told.failed
@@ -95,6 +103,15 @@ def stages(compilation: LoggedCompilation) -> Told:
         told.numbers.append(len(told.stages) - 1)
     _remark(told, pending)
     return told
+
+
+def _inlining(pieces: Sequence[Piece]) -> Sequence[str]:
+    """What to say of MLIR's inliner where the log has no text before passes: the passes that it runs come before it."""
+    mlir = [piece for piece in pieces if _family(piece) == "mlir"]
+    if any(piece.printed.when == "before" for piece in mlir):
+        return ()
+    pairs = ((one, other) for one, other in pairwise(mlir) if other.printed.name == "inline")
+    return (_INLINED,) if any(not one.whole or "func" in one.printed.scope.anchor for one, _ in pairs) else ()
 
 
 def _without_result(pieces: Sequence[Piece]) -> dict[int, bool]:

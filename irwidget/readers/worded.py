@@ -33,7 +33,7 @@ class TVMDumps(BannerReader):
         rb"(?:(?:Before|After) [Rr]unning [Pp]ass: (?:transform\.PassInfo\(.*?\bname=\"|.*?\bpass name: )|"
         rb"Print IR (?:before|after): )(?P<name>[^\",\s]+)"
     )
-    end = re.compile(rb"^(?![#@)\]}\s]|(?:class|def|from|import)\b)", re.M)
+    end = re.compile(rb"^(?:##\[|(?![#@)\]}\s]|(?:class|def|from|import)\b))", re.M)
 
     def ends(self, data: bytes) -> int:
         """Relay, which older releases print, may have any line."""

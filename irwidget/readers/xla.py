@@ -15,7 +15,7 @@ from pathlib import Path
 from irwidget.readers import banners, mlir
 from irwidget.readers.assembling import assembled
 from irwidget.readers.base import Reader, ReaderInput
-from irwidget.readers.folders import FolderReader, natural
+from irwidget.readers.folders import FolderReader, files, natural
 from irwidget.readers.found import PrintedDump, Said
 from irwidget.readers.log import Log
 from irwidget.toolchain.llvm_passes import joined
@@ -138,12 +138,35 @@ class _Dumps:
         return replace(trace, diagnostics=(*trace.diagnostics, Diagnostic("remark", said)))
 
 
+_UNREAD = re.compile(
+    r"(?:.*/)?(?P<text>(?:\d+\.)?(?P<module>module_\d+\.[^/]+?)\.(?:[\w.-]*(?:before|after)_optimizations"
+    r"|\d{4,}\.[^/]+?\.after_[^/]+?))\.(?:dot|html|hlo\.pb|pb|pbtxt)"
+)
+
+
 class XLADump(FolderReader):
     """HLO after each pass that changed something, then what the back end made of it."""
 
     name = "xla"
     summary = "the folder of --xla_dump_to (JAX, OpenXLA)"
     file = _FILE
+
+    def read(self, given: ReaderInput) -> Sequence[Trace]:
+        """With a warning where HLO is there as graphs or protocol buffers alone."""
+        traces = super().read(given)
+        folder = given.folder
+        names = [] if folder is None else [path.relative_to(folder).as_posix() for path in files(folder)]
+        texts = {name.rpartition("/")[2].removesuffix(".txt").removesuffix(".hlo") for name in names}
+        unread = [found for found in map(_UNREAD.fullmatch, names) if found and found["text"] not in texts]
+        if not traces or not unread:
+            return traces
+        modules = joined(sorted({found["module"] for found in unread}, key=natural))
+        said = (
+            f"HLO of {modules} is there as graphs or protocol buffers alone, which are not read: "
+            "--xla_dump_hlo_as_text beside these flags writes texts"
+        )
+        first = replace(traces[0], diagnostics=(*traces[0].diagnostics, Diagnostic("warning", said)))
+        return [first, *traces[1:]]
 
     def order(self, found: re.Match[str]) -> object:
         return _order(found)

@@ -102,3 +102,13 @@ def test_names_are_found_in_what_is_spelt_out_within_what_is_spelt_out():
 @pytest.mark.parametrize("text", ["<" * 100_000, "#x.a<" * 50_000 + ">" * 50_000, ">" * 100_000, '"<' * 50_000])
 def test_brackets_that_do_not_close_take_no_time_with_their_square(text):
     assert shared(f"{TAGS}module {{\n}}\n", "", text) == ("", text)
+
+
+def test_what_two_names_stand_for_without_their_kinds_is_none_of_them():
+    """`layout(<...>)` may be either where both have the same in their brackets."""
+    inner = "<bindings = [a, b, c], flags = none>"
+    whole = f"#p = #hal.pipe{inner}\n#q = #vm.queue{inner}\nmodule {{\n  x.y layout(#p) queue(#q)\n}}\n"
+    part = f"x.y layout({inner}) queue(#vm.queue{inner})\n"
+    assert shared(whole, "", part) == ("", f"x.y layout({inner}) queue(#q)\n")
+    one = whole.replace(f"#q = #vm.queue{inner}\n", "").replace("#q", "1")
+    assert shared(one, "", f"x.y layout({inner})\n") == ("", "x.y layout(#p)\n")

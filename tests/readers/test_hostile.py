@@ -6,6 +6,7 @@ import bz2
 import gzip
 import lzma
 import random
+import re
 import shutil
 import subprocess
 import time
@@ -206,8 +207,8 @@ def test_a_machine_function_beside_a_module_is_by_itself():
         "# *** IR Dump After I (i) ***:\n# Machine code for function g: x\nbb.0:\n# End machine code for function g.\n"
     )
     start = "*** IR Dump At Start ***\n; ModuleID = 'x'\ndefine i32 @f() {\n}\n"
-    (low,) = irwidget.open(start + machine + BANNER.format("A (a)") + "func.func @f() {\n}\n" + machine)
-    assert [str(dump.scope) for dump in low.dumps] == ["module", "g", "f", "g"]
+    found = irwidget.open(start + machine + BANNER.format("A (a)") + "func.func @f() {\n}\n" + machine)
+    assert [str(dump.scope) for low in found for dump in low.dumps] == ["module", "g", "f", "g"]
     odd = "# *** IR Dump After I (i) ***:\nbb.0:\n"
     (low,) = irwidget.open(odd + machine + odd + machine)
     assert [dump.language for dump in low.dumps] == ["mir"] * 4
@@ -224,3 +225,31 @@ def test_what_was_left_out_is_counted():
     (low,) = irwidget.open(said)
     assert len(low.diagnostics) == 1001
     assert low.diagnostics[-1].message == "The log says more between its dumps: 100 remarks that are not listed"
+
+
+@pytest.mark.parametrize("name", ["halide", "tvm", "numba", "torch_logs"])
+def test_a_log_that_ends_within_a_line_says_so(name):
+    """Nothing else tells where a text of these ends."""
+    (path,) = DATA.glob(f"{name}.log.*z")
+    log = (gzip if path.suffix == ".gz" else lzma).decompress(path.read_bytes())
+    ends = [match.end() for match in re.finditer(rb"\w = \w", log)]
+    for at in random.Random(name).sample(ends, 4):
+        said = {one.message.partition(", in the IR")[0] for low in irwidget.open(log[:at]) for one in low.diagnostics}
+        assert [one for one in said if one.startswith(("The log ends without a line break", "The log ends in the"))]
+    whole = log[: log.rfind(b"\n", 0, at) + 1]
+    assert not [one for low in irwidget.open(whole) for one in low.diagnostics if "without a line" in one.message]
+
+
+@pytest.mark.parametrize("word", ["attr", "sou", "declare i32 ", "target"])
+def test_a_module_of_llvms_that_ends_within_a_word(word):
+    log = f"*** IR Dump After X on [module] ***\n; ModuleID = 'x'\ndefine i32 @f() {{\n}}\n{word}"
+    (said,) = irwidget.open(log)[0].diagnostics
+    assert "ends in the middle of the IR after X" in said.message
+
+
+def test_a_line_that_is_no_event_of_tritonparse_is_counted():
+    data = gzip.decompress((DATA / "tritonparse.ndjson.gz").read_bytes())
+    assert not [one for low in irwidget.open(data) for one in low.diagnostics if "no events" in one.message]
+    for lost in (data[:-20], data + b"Killed\n"):
+        said = irwidget.open(lost)[-1].diagnostics[-1]
+        assert (said.severity, said.message.partition(" of ")[0]) == ("warning", "1 lines")

@@ -85,3 +85,8 @@ def test_code_alone_is_told_apart_by_its_order(kept):
         text for text in CODE.findall(LOG) if text[0] in kept.split()
     ]
     assert not [low for low in irwidget.open(code) if low.diagnostics]
+
+
+def test_a_log_that_somebody_has_indented_is_no_text_of_ir():
+    """LLVM IR and assembly are in it, too."""
+    assert texts("".join(f"    {line}" for line in LOG.splitlines(True))) == texts(LOG)

@@ -155,3 +155,12 @@ def test_another_ir_than_llvms_below_its_banners_is_shown_as_it_is():
             ("hir-loop-reversal", "foo", "text", f"{said[1:]}{changed}"),
         ]
     ]
+
+
+def test_a_log_with_dumps_of_two_formats_says_so():
+    found = irwidget.open(HALIDE * 2 + MLIR)
+    assert found.format == "passes"
+    (said,) = [one for one in found[0].diagnostics if "format=" in one.message]
+    assert "format='halide'" in said.message
+    assert irwidget.open(HALIDE * 2 + MLIR, format="halide")[0].dumps[0].name == "a"
+    assert not [one for log in (MLIR, HALIDE) for one in irwidget.open(log)[0].diagnostics if "format=" in one.message]

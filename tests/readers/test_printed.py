@@ -228,6 +228,47 @@ def test_passes_that_changed_nothing_are_there_where_only_texts_before_them_are(
     assert [one.message for one in changed.diagnostics] == last
 
 
+INLINED = """module {
+  func.func private @sq(%x: i32) -> i32 {
+    %0 = arith.muli %x, %x : i32
+    return %0 : i32
+  }
+  func.func @top(%x: i32) -> i32 {
+    %c = arith.constant 2 : i32
+    %0 = func.call @sq(%c) : (i32) -> i32
+    %1 = arith.addi %0, %x : i32
+    return %1 : i32
+  }
+}
+"""
+
+
+@pytest.mark.external
+@pytest.mark.parametrize("flags", [(), ("--mlir-print-ir-after-change",), ("--mlir-print-ir-module-scope",)])
+def test_what_mlirs_inliner_runs_is_not_told_from_its_own_work_where_only_texts_after_passes_are(flags):
+    """The call is gone in the text of a canonicalization that the inliner has run."""
+    run = ("--pass-pipeline=builtin.module(cse,inline,cse)", "--mlir-disable-threading", *flags)
+    (low,) = irwidget.open(said("mlir-opt", INLINED, *run, "--mlir-print-ir-after-all"))
+    inline = next(i for i, dump in enumerate(low.dumps) if dump.name == "inline")
+    assert ("call @sq" in low.dumps[inline - 1].text, low.dumps[inline - 1].name) == (False, "canonicalize")
+    (remark,) = low.diagnostics
+    assert remark.message.startswith("Passes on functions right before inline may have been run by it")
+    (low,) = irwidget.open(said("mlir-opt", INLINED, *run, *BEFORE_AFTER))
+    assert "before canonicalize" in [dump.name for dump in low.dumps]
+    assert not [one for one in low.diagnostics if "may have been run" in one.message]
+
+
+def test_the_module_that_a_tool_leaves_is_its_last_word_whatever_follows():
+    """By it a pass without a text after it is known to have changed nothing."""
+    banner, module = "// -----// IR Dump {} //----- //\n", "module {\n  func.func @f() {\n    return\n  }\n}\n"
+    log = banner.format("Before A (a)") + module.replace("    return", "    x.y\n    return") + "\n"
+    log += banner.format("After A (a)") + f"{module}\n" + banner.format("Before B (b)") + f"{module}\n{module}"
+    for after in ("", "\n", "\n```\nThanks\n", "##[error]Process completed with exit code 2.\n"):
+        (low,) = irwidget.open(log + after)
+        assert [(dump.name, dump.changed) for dump in low.dumps[1:]] == [("a", True), ("b", False), ("output", False)]
+        assert [one.message for one in low.diagnostics] == ([after.strip()] if after.strip() else [])
+
+
 @pytest.mark.external
 @pytest.mark.parametrize("flag", ["--mlir-print-ir-after-failure", "--mlir-print-ir-after-all"])
 def test_a_failed_pass_is_the_failure(flag):

@@ -172,6 +172,39 @@ def test_functions_of_which_the_log_does_not_say_in_which_module_they_are_are_no
     ]
 
 
+TYPED = TWINS[: TWINS.index("module @b")] + TWINS[TWINS.index("module @b") :].replace("i32", "i64")
+IN = "func.func @main in @{}"
+ALL = ("--mlir-print-ir-before-all", "--mlir-print-ir-after-all")
+
+
+@pytest.mark.external
+@pytest.mark.parametrize("flags", [(), ("--mlir-print-op-generic",), ("--mlir-print-debuginfo",)])
+def test_functions_of_one_name_are_told_apart_by_what_they_take(flags):
+    inner = "builtin.module(builtin.module(func.func(canonicalize,cse)),canonicalize)"
+    run = (f"--pass-pipeline={inner}", "--mlir-disable-threading", *flags)
+    (low,) = irwidget.open(said("mlir-opt", f"module {{\n{TYPED}}}\n", *run, *ALL))
+    a, b = IN.format("a"), IN.format("b")
+    assert [(dump.name, str(dump.scope), dump.changed) for dump in low.dumps] == [
+        ("input", a, True), ("canonicalize", a, True), ("cse", a, False),
+        ("before canonicalize", b, True), ("canonicalize", b, True), ("cse", b, False),
+        ("before canonicalize", "module", True), ("canonicalize", "module", False),
+    ]  # fmt: skip
+    (remark,) = low.diagnostics
+    assert "told apart by what these take and return" in remark.message
+
+
+@pytest.mark.external
+def test_texts_before_and_after_a_pass_are_of_one_function_whatever_others_are_called():
+    """Functions that nothing tells apart; the log has both texts of each pass."""
+    inner = "builtin.module(canonicalize{max-iterations=0},builtin.module(func.func(canonicalize)))"
+    run = (f"--pass-pipeline={inner}", "--mlir-disable-threading", *ALL)
+    (low,) = irwidget.open(said("mlir-opt", f"module {{\n{TWINS}}}\n", *run))
+    assert [(dump.name, str(dump.scope), dump.changed) for dump in low.dumps[2:]] == [
+        ("canonicalize", f"func.func @main (text {text})", True) for text in (2, 4)
+    ]
+    assert len(low.diagnostics) == 1  # none of a pass of which there is one text only
+
+
 @pytest.mark.external
 def test_in_a_tree_folder_texts_before_passes_are_that_and_functions_have_their_folders(tmp_path):
     said("mlir-opt", GPU, f"--pass-pipeline={NESTED}", "--mlir-print-ir-after-all", "--mlir-print-ir-before-all",
@@ -198,11 +231,13 @@ MACHINE = "# Machine code for function {}: IsSSA\n\nbb.0:\n  RET 0\n\n# End mach
 
 def test_what_llc_prints_of_instruction_selection():
     """-print-isel-input and -print-after-isel, also where assembly stands on the line before."""
+    second = OTHER.replace("@other", "@last")
     log = "".join(
-        f"\n\n*** Final LLVM Code input to ISel ***\n{OTHER.format(value)}# After Instruction Selection:\n"
-        f"{MACHINE.format('other', 'other')}\n{asm}"
-        for value, asm in (("%b", "\t.text\n\t.si"), ("%n", "ze\tother, 8\n"))
+        f"\n\n*** Final LLVM Code input to ISel ***\n{text.format('%b')}# After Instruction Selection:\n"
+        f"{MACHINE.format(name, name)}\n{asm}"
+        for text, name, asm in ((OTHER, "other", "\t.text\n\t.si"), (second, "last", "ze\tother, 8\n"))
     )
+    run = log
     log = log.replace(
         "\t.si\n\n*** Final", "\t.si# After Instruction Selection:\n" + MACHINE.format("f", "f") + "*** Final"
     )
@@ -211,8 +246,11 @@ def test_what_llc_prints_of_instruction_selection():
         ("input", "llvm", "other", OTHER.format("%b")),
         ("isel", "mir", "other", MACHINE.format("other", "other")),
         ("isel", "mir", "f", MACHINE.format("f", "f")),
-        ("before isel", "llvm", "other", OTHER.format("%n")),
-        ("isel", "mir", "other", MACHINE.format("other", "other")),
+        ("before isel", "llvm", "last", second.format("%b")),
+        ("isel", "mir", "last", MACHINE.format("last", "last")),
+    ]
+    assert [[dump.text for dump in low.dumps] for low in irwidget.open(run + run)] == 2 * [
+        [dump.text for dump in low.dumps if str(dump.scope) != "f"]
     ]
     (alone,) = irwidget.open(log.partition("# After")[0])
     assert [dump.name for dump in alone.dumps] == ["input"]
@@ -315,3 +353,91 @@ def test_a_log_that_is_cut_in_a_banner_says_so(banner):
         (said,) = [one.message for one in low.diagnostics if one.severity == "warning"]
         assert said.startswith("The log ends within the line that names a pass")
         assert [dump.text.strip() for dump in low.dumps] == [text.strip()]
+
+
+def machine(name: str, *passes: tuple[str, str]) -> str:
+    """What llc -print-changed says of a function: for each pass what machine IR is by then, or no text."""
+    made = ""
+    for one, kept in passes:
+        head = f"*** IR Dump After {one} on {name}"
+        text = MACHINE.format(name, name).replace("IsSSA", kept)
+        made += f"{head} ***\n{text}\n" if kept else f"{head} omitted because no change ***\n"
+    return made
+
+
+RUN = (("X86 DAG->DAG Instruction Selection (x86-isel)", "IsSSA"), ("Finalize ISel (finalize-isel)", ""))
+LATE = (("Eliminate PHI nodes (phi-node-elimination)", "NoPHIs"), ("Greedy Register Allocator (greedy)", "NoVRegs"))
+
+
+@pytest.mark.parametrize("passes", [(*RUN, *LATE), RUN[:1]], ids=["all", "selection alone"])
+def test_a_function_that_is_selected_again_is_of_another_run(passes):
+    one, two = machine("f", *passes) + machine("g", *passes), machine("f", *passes) + machine("h", *passes)
+    runs = [irwidget.open(run)[0] for run in (one, two)]
+    shown = [[(d.name, str(d.scope), d.text, d.changed) for d in low.dumps] for low in irwidget.open(one + two)]
+    assert shown == [[(d.name, str(d.scope), d.text, d.changed) for d in run.dumps] for run in runs]
+
+
+MLIR = "// -----// IR Dump After A (a) //----- //\nmodule {{\n  func.func @{0}() {{\n    return\n  }}\n}}\n\n"
+LLVM = "*** IR Dump {2} ***\n; ModuleID = '{1}'\n\ndefine void @{0}() {{\n  ret void\n}}\n"
+
+
+def names(log: str) -> list[list[tuple[str, str]]]:
+    return [[(dump.name, dump.language) for dump in low.dumps] for low in irwidget.open(log)]
+
+
+@pytest.mark.parametrize("name", ["f", "_mlir_ciface_f", "f_", "f.1", "g"])
+def test_ir_of_llvms_below_mlir_is_the_same_programs_where_a_name_is(name):
+    whole = LLVM.format(name, "m", "After X on [module]")
+    for lower in (whole, LLVM.format(name, "m", "At Start"), whole[: whole.find(";")] + whole[whole.find("define") :]):
+        upper, own = [("a", "mlir")], names(lower)[0]
+        assert names(MLIR.format("f") + lower) == ([upper, own] if name == "g" else [[*upper, *own]])
+        if name != "f":
+            assert names(lower + MLIR.format("f")) == [own, upper]
+
+
+def test_machine_ir_is_of_what_was_printed_before_it_where_that_has_the_function():
+    module, code = LLVM.format("f", "m", "After X on [module]"), machine("f", *RUN, *LATE)
+    outlined = machine("OUTLINED_FUNCTION_0", ("Outliner (machine-outliner)", "NoVRegs"))
+    assert len(names(module + code + module.replace("After X", "After Y") + outlined)) == 1
+    assert [len(low) for low in names(module + machine("g", *RUN, *LATE))] == [1, 4]
+    assert [len(low) for low in names(MLIR.format("f") + machine("g", *RUN))] == [1, 2]
+    assert [len(low) for low in names(MLIR.format("f") + machine("f", *RUN))] == [3]
+    assert [len(low) for low in names(machine("g", *RUN) + module)] == [2, 1]
+    assert [len(low) for low in names(machine("g", *RUN) + MLIR.format("f"))] == [2, 1]
+
+
+def test_what_is_printed_before_the_first_pass_and_at_the_start_is_one_input():
+    """opt -print-before-all -print-changed."""
+    text = LLVM.format("f", "m", "X").partition("\n")[2]
+    log = f"; *** IR Dump Before A on [module] ***\n{text}*** IR Dump At Start ***\n{text}"
+    log += "*** IR Dump After A on [module] omitted because no change ***\n"
+    log += f"; *** IR Dump Before B on f ***\n{text[text.find('define') :]}"
+    log += f"*** IR Dump After B on f ***\n{text[text.find('define') :].replace('ret void', 'unreachable')}"
+    (low,) = irwidget.open(log)
+    assert [(dump.name, dump.changed) for dump in low.dumps] == [("input", True), ("A", False), ("B", True)]
+    assert not low.diagnostics
+
+
+def test_what_did_not_change_is_as_the_module_printed_since_has_it():
+    """A function was printed alone before any module, which a pass on the module has changed since."""
+    old = "define void @f() {\n  unreachable\n}\n"
+    module = LLVM.format("f", "m", "After M on [module]")
+    log = f"*** IR Dump After A on f ***\n{old}{module}*** IR Dump After B on f omitted because no change ***\n"
+    (low,) = irwidget.open(log)
+    assert [(dump.name, dump.changed, "unreachable" in dump.text) for dump in low.dumps] == [
+        ("A", True, True), ("M", True, False), ("B", False, False),
+    ]  # fmt: skip
+
+
+def test_a_module_with_a_name_may_have_its_first_pass_again():
+    module = "// -----// IR Dump After {} //----- //\nmodule @m {{\n  func.func @f() {{\n{}"
+    module += "    x.a\n    x.b\n    x.c\n    return\n  }}\n}}\n\n"
+    log = module.format("A (a)", "    x.y\n") + module.format("B (b)", "") + module.format("A (a)", "    x.w\n")
+    assert names(log) == [[("a", "mlir"), ("b", "mlir"), ("a", "mlir")]]
+    assert names(log + module.replace("@m", "@n").format("A (a)", "")) == [names(log)[0], [("a", "mlir")]]
+
+
+def test_what_deleted_the_function_that_it_ran_on_says_so():
+    log = LLVM.format("f", "m", "At Start") + "*** IR Deleted After X on f ***\n"
+    (low,) = irwidget.open(log)
+    assert [one.message for one in low.diagnostics] == ["X on f: deleted what it ran on; the log has no text of it"]

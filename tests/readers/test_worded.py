@@ -66,6 +66,13 @@ def test_a_log_of_tvm_of_what_stands_before_passes_is_shifted():
     assert shown(low) == list(zip(["input", *names[:-1]], texts, strict=True))
 
 
+def test_what_ci_says_at_the_end_is_none_of_tvms():
+    said = "##[error]Process completed with exit code 2."
+    (low,) = irwidget.open(f"{TVM}{said}\n")
+    assert shown(low) == shown(irwidget.open(TVM)[0])
+    assert [one.message for one in low.diagnostics] == [said]
+
+
 def test_a_function_of_tvm_alone_is_a_text_too():
     texts = [
         f"# from tvm.script import tirx as T\n\n@T.prim_func\ndef f(a: T.handle):\n    T.evaluate({i})\n"

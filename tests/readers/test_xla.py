@@ -31,6 +31,18 @@ def test_xla(tmp_path):
     assert where.caller == Location("/home/me/j.py", 3, 6)
 
 
+def test_hlo_that_is_there_as_graphs_alone_is_named(tmp_path):
+    zipfile.ZipFile(DATA / "xla.zip").extractall(tmp_path)
+    for path in tmp_path.glob("*optimizations*.txt"):
+        path.with_suffix(".dot").write_text("digraph G {}")
+    assert not irwidget.open(tmp_path)[0].diagnostics  # beside texts
+    (tmp_path / "module_0008.jit_g.0003.pipeline.after_fusion.before_cse.html").write_text("<html>")
+    (tmp_path / "module_0008.jit_g.before_optimizations.hlo.pb").write_bytes(b"\1")
+    (said,) = irwidget.open(tmp_path)[0].diagnostics
+    assert said.severity == "warning"
+    assert said.message.startswith("HLO of module_0008.jit_g is there as graphs or protocol buffers alone")
+
+
 def test_older_hlo_names_its_lines_itself():
     (low,) = irwidget.open(
         "HloModule m\n\nENTRY e {\n"
