@@ -666,3 +666,27 @@ def test_random_floats_are_read_and_said_to_be_the_cpus():
     torch.manual_seed(3)
     assert seen == [(torch.rand(4) * 2).tolist()]
     assert [one.message.partition(" that")[0] for one in launches.diagnostics] == ["floats", "random numbers"]
+
+
+@pytest.mark.parametrize("values", [True, False])
+def test_tensors_are_made_of_lists_of_elements(values):
+    with recording(CAN_READ, values=values):
+        x = torch.tensor([0, 1, 2], dtype=torch.uint8, device="cuda")
+        y = add(x.float(), x.float())
+        made = [
+            torch.tensor([y[1], y[2] * 2, 3]),
+            torch.tensor([one for one in x]),
+            torch.tensor([[x[0], True], (x[1], False)], device="cuda"),
+            torch.tensor([x[1], 2]),
+            torch.as_tensor((y.half()[1], y[2].item())),
+            torch.asarray([y[1:2], y[2:]], dtype=torch.float64),
+        ]
+        found = [(one.tolist(), one.dtype) for one in made]
+    assert found == [
+        ([2.0, 8.0, 3.0], torch.float32),
+        ([0, 1, 2], torch.uint8),
+        ([[0, 1], [1, 0]], torch.uint8),
+        ([1, 2], torch.int64),
+        ([2.0, 4.0], torch.float32),
+        ([2.0, 4.0], torch.float64),
+    ]
