@@ -675,7 +675,7 @@ def test_tensors_are_made_of_lists_of_elements(values):
         y = add(x.float(), x.float())
         made = [
             torch.tensor([y[1], y[2] * 2, 3]),
-            torch.tensor([one for one in x]),
+            torch.tensor(list(x)),
             torch.tensor([[x[0], True], (x[1], False)], device="cuda"),
             torch.tensor([x[1], 2]),
             torch.as_tensor((y.half()[1], y[2].item())),
