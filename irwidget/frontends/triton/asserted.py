@@ -7,7 +7,7 @@ import contextlib
 import functools
 import itertools
 import linecache
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 _Span = tuple[int | None, int | None, int | None, int | None]
@@ -96,10 +96,9 @@ def bound(frame: FrameType) -> Asked | None:
     None where it is not compared with a number that is written there, or has a name, at once, as soon as it has got a
     name of its own, or where a function has returned it.
     """
-    first, last, start, end = _span_of(frame)
     source = _read(frame)
-    calls = [one for one in source.parents if isinstance(one, ast.Call) and _span(one) == (first, last, start, end)]
-    return _asked(calls[0], source, frame) if calls and ast.unparse(calls[0].func) in ("float", "int") else None
+    call = source.numbers.get(_span_of(frame))
+    return _asked(call, source, frame) if call else None
 
 
 def _asked(node: ast.expr, source: _Source, frame: FrameType) -> Asked | None:
@@ -160,7 +159,12 @@ _TURNED = str.maketrans("<>", "><")
 
 
 def _span_of(frame: FrameType) -> _Span:
-    return next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None, None, None, None))
+    return _span_at(frame.f_code, frame.f_lasti // 2)
+
+
+@functools.lru_cache(maxsize=256)
+def _span_at(code: CodeType, at: int) -> _Span:
+    return next(itertools.islice(code.co_positions(), at, None), (None, None, None, None))
 
 
 _Parents = dict[ast.expr, ast.AST]
@@ -171,6 +175,8 @@ class _Source(NamedTuple):
     """Where a text has what its `assert`s ask for. The jump of an `assert` has the place of the statement."""
     parents: _Parents
     """What each of its expressions is directly in."""
+    numbers: dict[_Span, ast.Call]
+    """Its calls of `float` and `int`."""
     names: dict[str, list[ast.Name]]
     """Where each name is, in order."""
     rest: dict[ast.stmt, list[ast.stmt]]
@@ -186,7 +192,7 @@ def _parsed(source: str) -> _Source:
     try:
         nodes = [*ast.walk(ast.parse(source))]
     except (SyntaxError, ValueError, RecursionError):
-        return _Source(frozenset(), {}, {}, {})
+        return _Source(frozenset(), {}, {}, {}, {})
     parents = {child: node for node in nodes for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)}
     names: dict[str, list[ast.Name]] = {}
     for name in sorted((one for one in nodes if isinstance(one, ast.Name)), key=_place):
@@ -201,7 +207,9 @@ def _parsed(source: str) -> _Source:
             found.add(_span(statement))
     blocks = [block for node in nodes for _, block in ast.iter_fields(node) if isinstance(block, list)]
     rest = {one: block[at:] for block in blocks for at, one in enumerate(block, 1) if isinstance(one, ast.stmt)}
-    return _Source(frozenset(found), parents, names, rest)
+    calls = [one for one in nodes if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)]
+    numbers = {_span(one): one for one in calls if ast.unparse(one.func) in ("float", "int")}
+    return _Source(frozenset(found), parents, numbers, names, rest)
 
 
 def _parts(test: ast.expr) -> list[ast.expr]:
