@@ -294,6 +294,8 @@ def test_stores_that_not_all_threads_take_part_in_are_counted_for_those_that_do(
     (access,) = code.read(lines, 1, 32).accesses
     assert access.addresses[0, :3].tolist() == [4, 132, 260]
     assert access.wavefronts() == (4, 1), "four lanes want four words of bank 1"
+    same = code.SharedAccess("load", "ld.shared.b32", 4, np.repeat([[0, 128]], 16, axis=1))
+    assert same.wavefronts() == (2, 1), "lanes that want the same word get it at once"
 
 
 def test_what_is_not_counted_says_so():
