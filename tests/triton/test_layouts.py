@@ -294,6 +294,9 @@ def test_stores_that_not_all_threads_take_part_in_are_counted_for_those_that_do(
     (access,) = code.read(lines, 1, 32).accesses
     assert access.addresses[0, :3].tolist() == [4, 132, 260]
     assert access.wavefronts() == (4, 1), "four lanes want four words of bank 1"
+    two = '"nvvm.ldmatrix"(%p) <{num = 2 : i32}> : (!llvm.ptr<3>) -> !llvm.struct<(i32, i32)>'
+    (access,) = code.read(lines.replace(asm, two), 1, 32).accesses
+    assert access.addresses.shape == (1, 16), "the rows of two matrices, by as many lanes"
     same = code.SharedAccess("load", "ld.shared.b32", 4, np.repeat([[0, 128]], 16, axis=1))
     assert same.wavefronts() == (2, 1), "lanes that want the same word get it at once"
 

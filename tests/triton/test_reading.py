@@ -190,6 +190,13 @@ def refused(cell, **options):
     return next(one.message for one in launches.diagnostics if "needs the value" in one.message)
 
 
+def _half_written():
+    x, y = _empty(4), torch.zeros(4, device="cuda")
+    x.view(torch.int16)[::2] = 1
+    put[(1,)](x, 3, y)
+    y.sum().item()
+
+
 def _measured():
     x = torch.zeros(64, device="cuda")
     triton.testing.do_bench(lambda: unmasked[(1,)](torch.ones(64, device="cuda"), x))
@@ -281,6 +288,7 @@ def _empty(n):
             lambda: by_libdevice[(1,)](x := torch.zeros(1, device="cuda"), x) and x.tolist(),
             "nv_rcp64h is not executed: a library's for a GPU",
         ),
+        (_half_written, "put reads memory that nothing has written"),
         (_measured, "a launch that a benchmark measures"),
         (_captured, "a CUDA graph"),
         (lambda: _tuned_in_place().sum().item(), "reverse reads what an autotuner's measuring"),

@@ -149,6 +149,16 @@ def test_files_stand_alone_and_launch_the_same(tmp_path):
     assert done.stdout == expected
 
 
+def test_tensors_of_a_file_are_laid_out_as_those_of_the_launch():
+    def cell(first, last):
+        tuned.fn[(1,)](torch.rand(64, device="cuda")[first:last].expand(64), 64, BLOCK=32)
+
+    made = [recipe_of(lambda at=at: cell(*at)).reproducer() for at in ((0, 64), (0, 1), (4, 5))]
+    flat = "x_ptr = torch.randn(64, device='cuda').to(torch.float32)"
+    lines = [next(line.strip() for line in text.splitlines() if "x_ptr = " in line) for text in made]
+    assert lines == [flat, f"{flat}.as_strided((64,), (0,), 0)", f"{flat}.as_strided((64,), (0,), 4)"]
+
+
 def test_what_no_file_can_say_is_refused():
     @triton.jit
     def odd(x_ptr, thing: tl.constexpr):
