@@ -78,6 +78,8 @@ _SHUFFLES = re.compile(
 )
 _ASM = re.compile(r'"((?:@\$\d+ )?(?:st|ld)\.shared[^"]*)", "[^"]*" ([^:]*)')
 _VALUE = re.compile(r"%[\w]+(?:#\d+)?")
+_TRANSPOSING = re.compile(r"\b(ds\.(?:load|read)\.tr\d+\.b(\d+))\b")
+"""AMD's loads by which lanes get each other's elements, as an operation or an intrinsic's name."""
 
 
 def read(text: str, warps: int, lanes: int) -> Code:
@@ -179,6 +181,8 @@ def _accesses(operation: str, rest: str, values: Mapping[str, Numbers], warps: i
         trans = ".trans" if "mma_layout<col>" in rest else ""
         name = f"{operation.removeprefix('nvvm.')}.x{max(1, count)}{trans}"
         yield SharedAccess(kind, name, 16, None if rows is None else rows[:, : 8 * max(1, count)])
+    elif (found := _TRANSPOSING.search(f"{operation}{rest}")) and (pointer := _VALUE.search(rest)):
+        yield SharedAccess("load", found[1], int(found[2]) // 8, by_warp(pointer[0]))
     elif operation in ("llvm.load", "llvm.store") and "!llvm.ptr<3>" in rest:
         names = _VALUE.findall(rest.split(":")[0].split("{")[0])
         kind = operation.removeprefix("llvm.")

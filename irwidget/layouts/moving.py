@@ -49,6 +49,8 @@ class Movement:
         """
         if self.code is None or find(self.arch).backend != "cuda":
             return None
+        if not self.code.accesses and (self.source.type.memory or self.result.type.memory):
+            return None  # by instructions that are not known here
         counted = [access.wavefronts() for access in self.code.accesses]
         known = [one for one in counted if one is not None]
         if len(known) < len(counted):
@@ -157,7 +159,7 @@ def _module(source: Layout, result: Layout) -> Module:
 
 
 def _how(source: Layout, result: Layout, code: Code) -> str:
-    if code.accesses:
+    if code.accesses or source.type.memory or result.type.memory:
         return "by shared memory"
     if code.shuffles:
         return "by shuffles"
@@ -174,11 +176,12 @@ def summary(one: Movement) -> str:
         parts.append(one.why)
     if one.code and one.code.shuffles:
         parts.append(f"{one.code.shuffles} shuffles a thread")
-    if one.code and one.code.accesses:
+    if one.code and one.how == "by shared memory":
         counts: dict[str, int] = {}
         for access in one.code.accesses:
             counts[access.instruction] = counts.get(access.instruction, 0) + 1
-        parts.append(", ".join(f"{count} x {name}" for name, count in counts.items()) + " a thread")
+        known = ", ".join(f"{count} x {name}" for name, count in counts.items())
+        parts.append(f"{known} a thread" if known else "by instructions that are not known here")
         counted = one.wavefronts
         if counted is None:
             parts.append("bank conflicts not counted")

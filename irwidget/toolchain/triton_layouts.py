@@ -80,7 +80,8 @@ def _parsed(question: Question, function: str) -> Any:
         triton_private.libtriton(vendor).load_dialects(context)
     with scratch.folder() as folder:
         path = Path(folder, triton_state.FILE)
-        path.write_text(f"{question.header}module {question.attributes} {{\n{function}\n}}\n")
+        text = f"{question.header}module {question.attributes} {{\n{function}\n}}\n"
+        path.write_text(triton_state.parsable(text))
         module = ir.parse_mlir_module(str(path), context)
     module.context = context  # keeps it alive
     return module

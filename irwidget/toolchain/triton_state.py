@@ -16,6 +16,8 @@ FILE = "irwidget-input.mlir"
 """What libtriton's parser calls the text."""
 _FOLDER = re.compile(r'[^\s"(]*/irwidget-\d+-\w+(?:/(?=irwidget-input\.mlir)|(?="))')
 """Where a text lies while libtriton reads it, another folder each time."""
+_ONE_WARP = re.compile(r"\bctaLayout = \{(?![^{}]*\bwarp = )([^{}]*)\}")
+"""The part of a WMMA layout that Triton prints without its warps where there is one, and cannot read so."""
 _last: tuple[str, str, Content] = ("", "", Content(""))
 """Language, raw text and content rendered last: passes that change nothing are rendered once."""
 
@@ -108,6 +110,11 @@ def anywhere(text: str) -> str:
     return _FOLDER.sub("", text) if FILE in text else text
 
 
+def parsable(text: str) -> str:
+    """A printed text as libtriton's parser takes it: a WMMA layout of one warp, as it is printed, ends the process."""
+    return _ONE_WARP.sub(lambda found: f"ctaLayout = {{{', '.join(filter(None, [found[1], 'warp = []']))}}}", text)
+
+
 def parse(state: TritonState, load_dialects: Callable[[Any], None]) -> Any:
     """A libtriton module from a state's text. The bindings read files only.
 
@@ -119,7 +126,7 @@ def parse(state: TritonState, load_dialects: Callable[[Any], None]) -> Any:
     load_dialects(context)
     with scratch.folder() as folder:
         path = Path(folder, FILE)
-        path.write_text(state.text)
+        path.write_text(parsable(state.text))
         module = ir.parse_mlir_module(str(path), context)
     triton_names.restore(module, state.arguments, ir.builder(context))
     module.context = context  # keeps it alive

@@ -111,3 +111,25 @@ def test_layouts_that_do_not_fit_are_told_with_the_users_line():
         frontend.capture(cell, "sm_90")
     assert caught.value.diagnostics[0].location.file == __file__
     assert "gl.store(x_ptr" in str(caught.value)
+
+
+def test_what_gluon_writes_has_no_value_and_no_option_is_named_that_gives_it():
+    def cell(read):
+        x = torch.rand(1000, device="cuda")
+        y = torch.empty_like(x)
+        copy_kernel[(8,)](x, y, 1000, BLOCK=128, layout=blocked(32), num_warps=4)
+        read(x, y)
+
+    why = "copy_kernel, a Gluon kernel, may have written it, and that is not executed"
+    with frontend.recording("sm_90") as launches:
+        cell(torch.testing.assert_close)
+    [note] = [one.message for one in launches.diagnostics if one.message.startswith("not checked")]
+    assert note.endswith(f"compares what is not known: {why}")
+    with frontend.recording("sm_90") as launches:
+        cell(lambda x, y: y.tolist())
+    [note] = [one.message for one in launches.diagnostics]
+    assert note.endswith(f"has none: {why}. What was launched before is shown")
+    with frontend.recording("sm_90", values=True) as launches:
+        cell(lambda x, y: y.tolist())
+    [note] = [one.message for one in launches.diagnostics]
+    assert "the cell was run up to here: copy_kernel is a Gluon kernel, which is not executed" in note

@@ -13,7 +13,7 @@ import irwidget
 from irwidget import display, layouts
 from irwidget.errors import UnsupportedError, UsageError
 from irwidget.frontends import triton as frontend
-from irwidget.layouts import code, text, types
+from irwidget.layouts import code, moving, text, types
 from irwidget.layouts.placement import layouts as all_of
 from irwidget.result import Lowering
 from irwidget.toolchain import forked, triton_layouts, triton_private
@@ -294,6 +294,11 @@ def test_stores_that_not_all_threads_take_part_in_are_counted_for_those_that_do(
     (access,) = code.read(lines, 1, 32).accesses
     assert access.addresses[0, :3].tolist() == [4, 132, 260]
     assert access.wavefronts() == (4, 1), "four lanes want four words of bank 1"
+    two = '"nvvm.ldmatrix"(%p) <{num = 2 : i32}> : (!llvm.ptr<3>) -> !llvm.struct<(i32, i32)>'
+    (access,) = code.read(lines.replace(asm, two), 1, 32).accesses
+    assert access.addresses.shape == (1, 16), "the rows of two matrices, by as many lanes"
+    same = code.SharedAccess("load", "ld.shared.b32", 4, np.repeat([[0, 128]], 16, axis=1))
+    assert same.wavefronts() == (2, 1), "lanes that want the same word get it at once"
 
 
 def test_what_is_not_counted_says_so():
@@ -309,6 +314,52 @@ def test_what_is_not_counted_says_so():
     assert "invalid layout" in refused.why
     with pytest.raises(UsageError, match="not of one shape"):
         layouts.movement(a, layouts.layout(tensor((64, 32), mfma), threads_per_warp=64))
+
+
+def test_loads_that_transpose_read_shared_memory():
+    wmma = (WMMA % (3, "true")).replace("}}>", "}, instrShape = [16, 16, 32]}>")
+    seen = []
+    for arch, threads, mma in (("gfx950", 64, MFMA % (4, "16, 16, 32", "true")), ("gfx1250", 32, wmma)):
+        dot = tensor((32, 32), f"#ttg.dot_op<{{opIdx = 1, parent = {mma}, kWidth = 8}}>")
+        shared = memory((32, 32), SWIZZLED.format(1, 1, 1, "1, 0"))
+        moved = layouts.movement(
+            *(layouts.layout(one, threads_per_warp=threads, arch=arch) for one in (shared, dot)), arch
+        )
+        assert (moved.how, moved.stays, moved.wavefronts) == ("by shared memory", {}, None)
+        seen.append([(one.kind, one.instruction, one.bytes) for one in moved.code.accesses])
+    assert seen == [[("load", "ds.read.tr16.b64", 8)] * 2, [("load", "ds.load.tr16.b128", 16)] * 2]
+
+
+def test_a_load_by_instructions_that_are_not_known_is_one_from_shared_memory(monkeypatch):
+    monkeypatch.setattr(moving, "read", lambda *_: code.Code(0, (), 0))
+    shared, registers = (
+        layouts.layout(memory((64, 64), SWIZZLED.format(1, 1, 1, "1, 0"))),
+        layouts.layout(tensor((64, 64), DOT)),
+    )
+    moved = layouts.movement(shared, registers)
+    assert (moved.how, moved.wavefronts, moved.conflicts) == ("by shared memory", None, None)
+    assert repr(moved).endswith(
+        "by shared memory; by instructions that are not known here; bank conflicts not counted>"
+    )
+
+
+def test_a_wmma_layout_of_one_warp_is_read_as_triton_prints_it():
+    wmma = "#ttg.amd_wmma<{version = 2, isTranspose = true, ctaLayout = {%s}}>"
+    kinds = [tensor((16, 16), wmma % said, "f32") for said in ("", "warp = []", "register = [[1, 0]]")]
+    one, same, other = (layouts.layout(kind, num_warps=1, arch="gfx1201").linear for kind in kinds)
+    assert one == same != other
+    said = '"ttg.num-warps" = 1 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "hip:gfx1201"'
+    text = f"""module attributes {{{said}}} {{
+      tt.func public @f(%arg0: !tt.ptr<f32>) {{
+        %0 = arith.constant dense<1.0> : {kinds[0]}
+        %1 = tt.splat %arg0 : !tt.ptr<f32> -> {kinds[0].replace("f32", "!tt.ptr<f32>")}
+        tt.store %1, %0 : {kinds[0].replace("f32", "!tt.ptr<f32>")}
+        tt.return
+      }}
+    }}"""
+    found = irwidget.lower(text, to="triton_llvm_ir", arch="gfx1201")
+    assert found.failure is None
+    assert "ctaLayout = {}" in found.dumps[1].text
 
 
 # --- of a lowering -------------------------------------------------------------------------

@@ -190,6 +190,13 @@ def refused(cell, **options):
     return next(one.message for one in launches.diagnostics if "needs the value" in one.message)
 
 
+def _half_written():
+    x, y = _empty(4), torch.zeros(4, device="cuda")
+    x.view(torch.int16)[::2] = 1
+    put[(1,)](x, 3, y)
+    y.sum().item()
+
+
 def _measured():
     x = torch.zeros(64, device="cuda")
     triton.testing.do_bench(lambda: unmasked[(1,)](torch.ones(64, device="cuda"), x))
@@ -281,6 +288,7 @@ def _empty(n):
             lambda: by_libdevice[(1,)](x := torch.zeros(1, device="cuda"), x) and x.tolist(),
             "nv_rcp64h is not executed: a library's for a GPU",
         ),
+        (_half_written, "put reads memory that nothing has written"),
         (_measured, "a launch that a benchmark measures"),
         (_captured, "a CUDA graph"),
         (lambda: _tuned_in_place().sum().item(), "reverse reads what an autotuner's measuring"),
@@ -666,3 +674,27 @@ def test_random_floats_are_read_and_said_to_be_the_cpus():
     torch.manual_seed(3)
     assert seen == [(torch.rand(4) * 2).tolist()]
     assert [one.message.partition(" that")[0] for one in launches.diagnostics] == ["floats", "random numbers"]
+
+
+@pytest.mark.parametrize("values", [True, False])
+def test_tensors_are_made_of_lists_of_elements(values):
+    with recording(CAN_READ, values=values):
+        x = torch.tensor([0, 1, 2], dtype=torch.uint8, device="cuda")
+        y = add(x.float(), x.float())
+        made = [
+            torch.tensor([y[1], y[2] * 2, 3]),
+            torch.tensor(list(x)),
+            torch.tensor([[x[0], True], (x[1], False)], device="cuda"),
+            torch.tensor([x[1], 2]),
+            torch.as_tensor((y.half()[1], y[2].item())),
+            torch.asarray([y[1:2], y[2:]], dtype=torch.float64),
+        ]
+        found = [(one.tolist(), one.dtype) for one in made]
+    assert found == [
+        ([2.0, 8.0, 3.0], torch.float32),
+        ([0, 1, 2], torch.uint8),
+        ([[0, 1], [1, 0]], torch.uint8),
+        ([1, 2], torch.int64),
+        ([2.0, 4.0], torch.float32),
+        ([2.0, 4.0], torch.float64),
+    ]

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -148,6 +149,16 @@ def test_files_stand_alone_and_launch_the_same(tmp_path):
     assert done.stdout == expected
 
 
+def test_tensors_of_a_file_are_laid_out_as_those_of_the_launch():
+    def cell(first, last):
+        tuned.fn[(1,)](torch.rand(64, device="cuda")[first:last].expand(64), 64, BLOCK=32)
+
+    made = [recipe_of(lambda at=at: cell(*at)).reproducer() for at in ((0, 64), (0, 1), (4, 5))]
+    flat = "x_ptr = torch.randn(64, device='cuda').to(torch.float32)"
+    lines = [next(line.strip() for line in text.splitlines() if "x_ptr = " in line) for text in made]
+    assert lines == [flat, f"{flat}.as_strided((64,), (0,), 0)", f"{flat}.as_strided((64,), (0,), 4)"]
+
+
 def test_what_no_file_can_say_is_refused():
     @triton.jit
     def odd(x_ptr, thing: tl.constexpr):
@@ -224,6 +235,8 @@ def test_two_configurations_diverge_at_a_pass():
     one, other = made.diverge(0, 1)
     assert (one, other) == (0, 0)  # the block size is in the source
     assert made.diverge(0, 0) is None
+    made._traces[1] = replace(made[0], dumps=made[0].dumps[:-2])
+    assert made.diverge(0, 1) == (len(made[0].dumps) - 1, len(made[0].dumps) - 3)
 
 
 def test_a_configuration_that_does_not_compile_is_a_row_that_says_so(tmp_path):
@@ -233,6 +246,11 @@ def test_a_configuration_that_does_not_compile_is_a_row_that_says_so(tmp_path):
     first, second = table
     assert "error" not in first
     assert "tuned does not compile" in second["error"]
+    ordered = low.results["configurations"].table(sort="registers", descending=True)
+    assert [row["number"] for row in ordered] == [0, 1]
+    trace = low.results["configurations"][0]
+    taking = {**trace.facts, "arch": "sm_100", "tensor_memory": 512}
+    assert numbers(replace(trace, facts=taking))["occupancy"] == trace.facts["num_warps"] / 64
     shown = table._repr_mimebundle_()
     head, *lines = shown["text/plain"].splitlines()
     names = head.split()
@@ -282,6 +300,8 @@ def test_every_call_of_a_tuned_kernel_is_shown():
         ("sm_90", 32, 24832, 4, 9 * 4 / 64),  # which with it is a multiple of 128, and not of 256
         ("sm_80", 96, 0, 1, 20 / 64),  # 5 warps in each of four parts
         ("sm_75", 64, 0, 4, 1.0),
+        ("sm_75", 32, 10880, 4, 5 * 4 / 32),  # a multiple of 128, and not of 256
+        ("sm_89", 32, 0, 1, 24 / 48),
         ("sm_86", 40, 0, 1, 16 / 48),
         ("gfx942", 32, 0, 4, None),
     ],

@@ -94,6 +94,8 @@ def checked(comparison: str) -> Verdict:
         ("torch.testing.assert_close((y * 2).sum(), (x * 2 + 2).sum())", "not checked", f"{MADE} agrees with its ref"),
         ("torch.equal(y * 2, y + y)", "not checked", "compares nothing"),
         ("z = x * 0; plus_one[(1,)](y, z); torch.equal(z, x)", "differs", "line 13 says: equal says no"),
+        ("assert (y == 0).all()", "differs", "line 13 says: == says no"),
+        ("y.zero_(); assert (y == 0).all()", "not checked", "compares nothing"),
         ("None", "not checked", "the cell compares nothing with what plus_one wrote"),
     ],
 )
@@ -208,6 +210,17 @@ assert y[3].item() == pytest.approx(R[3].item())
 assert pytest.approx(R[3].item() * (1 + 1e-7)) == y[3].item()
 assert y.tolist() == pytest.approx([one * (1 + 1e-7) for one in R.tolist()])
 assert y.view(8, 8).tolist()[2] == R.view(8, 8).tolist()[2]
+assert y[3] == R[3].item()
+assert not y[3] != R[3].item()
+z = y[3:4].expand(9); assert (z == R[3].item()).all()
+two = R[3].item(); assert float(y[3]) == two
+two = R[3].item(); assert two == float(y[3].item())
+two = R[3].item(); first = float(y[3]); assert first == two
+two = R[3].item(); f = lambda a: float(a[3]); assert f(y) == two
+assert float((y - R).abs().max()) == 0
+assert math.fabs(y[3].item() - R[3].item()) < 1e-3
+unittest.TestCase().assertAlmostEqual(y[3].item(), R[3].item(), 3)
+unittest.TestCase().assertAlmostEqual(R[3].item(), y[3].item(), delta=1e-3)
 off = torch.logical_or((y - R).abs() > 1e-3 * R.abs(), torch.logical_xor(y.isnan(), R.isnan())); assert off.sum() == 0
 """.strip().splitlines()
 IN_PART = """
@@ -218,6 +231,10 @@ near = torch.cosine_similarity(y, R, dim=0).item(); assert 1 - near < 1e-3
 assert y.numel() - torch.isclose(y, R).sum().item() == 0
 ratio = y.norm().item() / R.norm().item(); assert abs(ratio - 1) < 1e-3
 assert abs(sum(y.tolist()) / 64 - R.mean().item()) < 1e-3
+two = int(R[3].item()); assert int(y[3].item()) == two
+two = int(R[3]); assert int(y[3]) == two
+assert int((y - R).abs().max()) == 0
+assert int((y - R).abs().max().item()) < 1
 z = R; assert (y * z).sum() / (y.norm() * z.norm()) > 0.999
 a, b = y.double(), R.double(); assert a @ b / (a.norm() * torch.sqrt((b * b).sum()) + 1e-8) > 0.999
 """.strip().splitlines()
@@ -227,7 +244,7 @@ a, b = y.double(), R.double(); assert a @ b / (a.norm() * torch.sqrt((b * b).sum
 def noted(forms: list[str]) -> list[list[tuple[Any, ...]]]:
     """What is noted of comparisons, each of which fails for itself."""
     lines = [line for form in forms for line in (f"try: {form}", "except AssertionError: pass")]
-    source = "\n".join([CHECKED.strip(), "import math; tol = 1e-3", *lines])
+    source = "\n".join([CHECKED.strip(), "import math, unittest; tol = 1e-3", *lines])
     [launch] = frontend.run_cell(shell(), source, values=True)
     first = source.count("\n") + 2 - len(lines)
     places = range(first, first + len(lines), 2)
@@ -339,7 +356,8 @@ def test_a_case_of_unittests_ends_by_what_it_compares(added):
     [launch] = frontend.run_cell(shell(), CHECKED + CASE.replace("N", str(added)), values=True)
     begin = CHECKED.count("\n")
     known = [(one.place.line - begin, one.equal, one.asked) for one in launch.compared if one.equal is not None]
-    assert known == [(line, added == 1, line != 17) for line in (6, 7, 8, 9, 12, 13, 14, 15, 16, 17)]
+    almost = [(5, True, True)] * added  # where it is almost 0, and not almost 1
+    assert known == almost + [(line, added == 1, line != 17) for line in (6, 7, 8, 9, 12, 13, 14, 15, 16, 17)]
 
 
 UNSAID = """
@@ -366,6 +384,10 @@ import bisect; bisect.bisect([0.1, 2.0], (y - x).abs().max().item())
 assert y[0].item() > 0 and y[0].item() - 1 < 9 and -abs(y[0].item()) < 1
 assert y.sum().item() == sum(y.tolist()) or y.tolist()[0] - y.min().item() < 9
 n = y.tolist()[1]; assert n != 5 and abs(n - y[1].item()) < 1
+assert not (y == 9).any() and y[3] != 9 and int(y[3]) != 9
+print((y == 0).sum().item(), (y == 0).any(), (y == 0).float().mean(), y[3] == 9)
+assert (y == 0).sum() < 3 and (y != 9).float().mean() > 0.5
+n = 9; f"{int(y[3])}"; [0, 1, 2][int(y[3])]; "%d" % y[3].item(); range(int(y[3].item()) + 1); int(y[3]) + n == 9
 a = y.numpy() - x.numpy(); a[:] = 0; assert np.abs(a).max() < 1e-3
 a = y.numpy().copy(); a[:] = x.numpy(); assert (a == x.numpy()).all()
 assert np.concatenate([y.numpy(), y.numpy()]).std() > 0
@@ -434,7 +456,9 @@ AGAIN = "plus_one[(1,)](x, y)"
         ("n = (y - x).mean().item()\nif n > 0.5: best = n", "reads how far it is off its reference, 1 (line 13)"),
         ("print((y - x).mean(), f'{(y - x).mean():.3f}')", "reads how far it is off its reference, 1 (line 13)"),
         ("one, two = (y - x).max().item(), (y - (x + 1)).max().item(); assert two >= one", "how far it is off its ref"),
-        ("assert (y == 0).all()", NOTHING),
+        ('if (y == 0).all(): print("nothing")', NOTHING),
+        ('if (y == 0).all(): raise ValueError("nothing")', NOTHING),
+        ("while (y == 0).all(): pass", NOTHING),
         ("assert y.max() < 1", NOTHING),
         ("assert (y - y.mean()).abs().max() < 1e-6", NOTHING),
         ("a = y.cpu().numpy(); a -= 1; np.testing.assert_array_equal(a, x.cpu().numpy() + 1)", NOTHING),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import itertools
 import linecache
-from types import FrameType
-from typing import NamedTuple
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
 
 _Span = tuple[int | None, int | None, int | None, int | None]
 """First and last line, first and last column."""
@@ -33,6 +34,7 @@ class Asked(NamedTuple):
     by: str
     bound: float
     use: Use | None
+    file: str
     line: int
 
 
@@ -81,42 +83,64 @@ def _of_caller(frame: FrameType) -> Use | None:
     return found.negated() if found and unequal and frame.f_code.co_name == "__eq__" else found
 
 
-_SIGNS: dict[type[ast.cmpop], str] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
+_SIGNS: dict[type[ast.cmpop], str] = {
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
+}  # fmt: skip
 _METHODS = {"assertLess": "<", "assertLessEqual": "<=", "assertGreater": ">", "assertGreaterEqual": ">="}
 """Methods of unittest's that compare numbers."""
 
 
 def bound(frame: FrameType) -> Asked | None:
-    """What the number that the running instruction of a frame makes by `float(...)` is compared with, and what for.
+    """What the number that the running instruction makes by `float(...)` or `int(...)` is compared with, and what for.
 
-    None where it is not compared with a number that is written there, or has a name, at once or as soon as it has got a
-    name of its own.
+    None where it is not compared with a number that is written there, or has a name, at once, as soon as it has got a
+    name of its own, or where a function has returned it.
     """
-    first, last, start, end = _span_of(frame)
     source = _read(frame)
-    calls = [one for one in source.parents if isinstance(one, ast.Call) and _span(one) == (first, last, start, end)]
-    if not calls or ast.unparse(calls[0].func) != "float":
-        return None
-    number: ast.expr | None = calls[0]
-    match source.parents[calls[0]]:
-        case ast.Assign(targets=[ast.Name() as name], value=value) as statement if value is number:
+    call = source.numbers.get(_span_of(frame))
+    return _asked(call, source, frame) if call else None
+
+
+def _asked(node: ast.expr, source: _Source, frame: FrameType) -> Asked | None:
+    """What the number that an expression of a frame gives is compared with."""
+    number: ast.expr | None = node
+    match source.parents[node]:
+        case ast.Assign(targets=[ast.Name() as name], value=value) as statement if value is node:
             number = _compared_next(name.id, statement, source)
+        case ast.Return() | ast.Lambda() if (caller := frame.f_back) is not None:
+            called = _node(caller, outer := _read(caller))
+            return _asked(called, outer, caller) if isinstance(called, ast.Call) else None
         case _:
             pass
     match source.parents[number] if number else None:
         case ast.Compare(left=left, ops=[sign], comparators=[right]) as above:
             by = _SIGNS.get(type(sign), "")
         case ast.Call(func=ast.Attribute(attr=method), args=[left, right, *_]) as above:
-            by = _METHODS.get(method, "")
+            by = "==" if method == "assertEqual" else _METHODS.get(method, "")
         case _:
             return None
     is_left = left is number
-    other = right if is_left else left
-    known = frame.f_globals | frame.f_locals
-    limit = known.get(other.id) if isinstance(other, ast.Name) else getattr(other, "value", None)
-    if not by or not isinstance(limit, int | float):
+    limit = _number(right if is_left else left, frame)
+    if not by or limit is None:
         return None
-    return Asked(by if is_left else by.translate(_TURNED), limit, _use(above, source, frame), above.lineno)
+    return Asked(
+        by if is_left else by.translate(_TURNED),
+        limit,
+        _use(above, source, frame),
+        frame.f_code.co_filename,
+        above.lineno,
+    )
+
+
+def _number(node: ast.expr, frame: FrameType) -> float | None:
+    """The number that is written somewhere, or has a name there."""
+    value: Any = None
+    if isinstance(node, ast.Name):
+        value = (frame.f_globals | frame.f_locals).get(node.id)
+    else:
+        with contextlib.suppress(ValueError, TypeError):
+            value = ast.literal_eval(node)
+    return value if isinstance(value, int | float) else None
 
 
 def _compared_next(name: str, statement: ast.stmt, source: _Source) -> ast.Name | None:
@@ -135,7 +159,12 @@ _TURNED = str.maketrans("<>", "><")
 
 
 def _span_of(frame: FrameType) -> _Span:
-    return next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None, None, None, None))
+    return _span_at(frame.f_code, frame.f_lasti // 2)
+
+
+@functools.lru_cache(maxsize=256)
+def _span_at(code: CodeType, at: int) -> _Span:
+    return next(itertools.islice(code.co_positions(), at, None), (None, None, None, None))
 
 
 _Parents = dict[ast.expr, ast.AST]
@@ -146,6 +175,8 @@ class _Source(NamedTuple):
     """Where a text has what its `assert`s ask for. The jump of an `assert` has the place of the statement."""
     parents: _Parents
     """What each of its expressions is directly in."""
+    numbers: dict[_Span, ast.Call]
+    """Its calls of `float` and `int`."""
     names: dict[str, list[ast.Name]]
     """Where each name is, in order."""
     rest: dict[ast.stmt, list[ast.stmt]]
@@ -161,7 +192,7 @@ def _parsed(source: str) -> _Source:
     try:
         nodes = [*ast.walk(ast.parse(source))]
     except (SyntaxError, ValueError, RecursionError):
-        return _Source(frozenset(), {}, {}, {})
+        return _Source(frozenset(), {}, {}, {}, {})
     parents = {child: node for node in nodes for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)}
     names: dict[str, list[ast.Name]] = {}
     for name in sorted((one for one in nodes if isinstance(one, ast.Name)), key=_place):
@@ -176,7 +207,9 @@ def _parsed(source: str) -> _Source:
             found.add(_span(statement))
     blocks = [block for node in nodes for _, block in ast.iter_fields(node) if isinstance(block, list)]
     rest = {one: block[at:] for block in blocks for at, one in enumerate(block, 1) if isinstance(one, ast.stmt)}
-    return _Source(frozenset(found), parents, names, rest)
+    calls = [one for one in nodes if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)]
+    numbers = {_span(one): one for one in calls if ast.unparse(one.func) in ("float", "int")}
+    return _Source(frozenset(found), parents, numbers, names, rest)
 
 
 def _parts(test: ast.expr) -> list[ast.expr]:

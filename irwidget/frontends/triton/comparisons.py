@@ -73,6 +73,8 @@ class Comparisons:
         opposite = use is not None and use.wanted not in (None, answer.wanted)
         if use is None or (opposite and use.ends) or (use.partly and not answer.equal):
             return
+        if answer.number and not use.ends:
+            return
         known = answer.equal, answer.said, self._doubt, False, use.ends, answer.bits
         seen = LaunchComparison(place or calling_line(), *known, open=opposite and not answer.equal)
         direct: dict[int, Found] = {}

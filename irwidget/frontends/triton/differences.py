@@ -86,6 +86,8 @@ class Differences:
             if kept := of_products(name, one, other, args):
                 return kept
             one, other = (None if each and each.sides else each for each in (one, other))  # numbers like others
+        if any(each.number for each in (one, other) if each) and name in _COUNTING:
+            return None  # as how many zeros there are
         if one is None and other is None:
             return None if kwargs.get("alpha", 1) != 1 else self._first(name, args[:2])
         if one and name in ("eq", "ne") and (turned := _of_a_truth(name, one, args[1])):
@@ -137,7 +139,12 @@ class Differences:
             return Kept([], Says.LENGTHS, sides=frozenset([side(sides[0])]))
         if name not in _OF_TWO and name not in (*_SAYING, "mul", "dot"):
             return None
-        if not all(isinstance(side, torch.Tensor) for side in sides) or not (found := self._found(sides)):
+        if not (found := self._found(sides)):
+            return None
+        if name in ("eq", "ne") and isinstance(sides[0], torch.Tensor) and type(second) in (bool, int, float):
+            says = Says.AGREES if name == "eq" else Says.DIFFERS
+            return Kept(found, says, _SAYING[name], bits=sides[0].is_floating_point(), number=True)
+        if not all(isinstance(side, torch.Tensor) for side in sides):
             return None
         if name in ("mul", "dot"):
             return Kept(found, Says.PRODUCT, sides=frozenset(map(side, sides))) if _are_alike(*sides) else None
@@ -257,7 +264,7 @@ def answered(kept: Kept, holds: bool, said: str) -> Answer:
     if equal and (kept.signed or kept.blind):
         kept = kept.inexact()
     said = "" if equal else "a difference is nan" if kept.nan else said
-    return Answer(kept.found, equal, said, wanted, kept.bits)
+    return Answer(kept.found, equal, said, wanted, kept.bits, kept.number)
 
 
 _finite = torch.isfinite

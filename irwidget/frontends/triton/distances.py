@@ -22,6 +22,9 @@ class Teller(Protocol):
     def given(self, name: str, made: Any, others: Sequence[Any]) -> Any:
         """What is made of it by another operator, alone or with these."""
 
+    def converted(self, made: Any, cut: bool) -> None:
+        """The cell makes a number of it, by `int(...)` or `float(...)`, which tells nothing; whether digits are cut."""
+
     def close(self, other: Any) -> Kept | None:
         """What it says if it is close to a number; None where that says nothing."""
 
@@ -92,7 +95,20 @@ def _shifting(plain: Any, name: str) -> Callable[[Any, Any], Any]:
     return shifted
 
 
+def _converting(plain: Any, name: str) -> Callable[[Any], Any]:
+    convert = getattr(plain, name)
+
+    def converted(self: Telling) -> Any:
+        made = convert(self)
+        self.teller.converted(made, plain is float and name == "__int__")
+        return made
+
+    return converted
+
+
 for _class, _plain in ((_Float, float), (_Int, int)):
+    for _name in ("__int__", "__float__"):
+        setattr(_class, _name, _converting(_plain, _name))
     for _name, _by in COMPARING.items():
         setattr(_class, f"__{_name}__", _comparing(_plain, _name, _by))
     for _name in _GIVING:

@@ -12,6 +12,7 @@ from irwidget.frontends.triton.differences import answered, told
 from irwidget.frontends.triton.distances import Telling, telling
 from irwidget.frontends.triton.kept import Found, Kept, Run, Says
 from irwidget.frontends.triton.provenance import Origin, together
+from irwidget.frontends.triton.user_lines import bounding
 
 _OTHERS: Origin[Run] = Origin({}, True)
 """What numbers have of launches that are of no result."""
@@ -28,11 +29,25 @@ class Element:
 
     def compared(self, one: Any, by: str, other: Any, holds: bool) -> None:
         """Note whether it is equal to what is of no result."""
-        if by not in ("==", "!=") or not isinstance(other, int | float) or not self.comparisons.running:
+        if self.comparisons.running and (kept := self._equal(one, by, other)):
+            self.comparisons.note(answered(kept, holds, told(one, by, other, holds)))
+
+    def converted(self, made: Any, cut: bool) -> None:
+        """Note whether what Python makes of it, a number that tells nothing, is equal to what is of no result."""
+        if not (asked := bounding()) or asked[0].use is None:
             return
+        (by, other, use, *_), place = asked
+        if self.comparisons.running and (kept := self._equal(made, by, other)):
+            holds = (made == other) == (by == "==")
+            answer = answered(replace(kept, blind=cut), holds, told(made, by, other, holds))
+            self.comparisons.note(answer, use, place)
+
+    def _equal(self, one: Any, by: str, other: Any) -> Kept | None:
+        """What it says, or a number `one` that is made of it, if it is compared by `==` or `!=`."""
+        if by not in ("==", "!=") or not isinstance(other, int | float):
+            return None
         says = Says.AGREES if by == "==" else Says.DIFFERS
-        kept = Kept(self._beside(other), says, by, bits=isinstance(one, float), nan=one != one)
-        self.comparisons.note(answered(kept, holds, told(one, by, other, holds)))
+        return Kept(self._beside(other), says, by, bits=isinstance(one, float), nan=one != one)
 
     def beside(self, name: str, other: Any, made: Any, second: bool) -> Any:
         """A number that is another one's difference from it, or as `given`."""
@@ -75,6 +90,9 @@ class _Apart:
     def given(self, name: str, made: Any, others: Sequence[Any]) -> Any:
         squared = name == "pow" and [*others] == [2]
         return self.how_far(Kept(self.found, Says.HOW_FAR), made) if name == "abs" or squared else made
+
+    def converted(self, made: Any, cut: bool) -> None:
+        pass
 
     def close(self, other: Any) -> Kept | None:
         return Kept(self.found, Says.AGREES) if other == 0 else None

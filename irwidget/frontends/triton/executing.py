@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from irwidget.frontends.triton.failures import NotExecuted, reason
-from irwidget.frontends.triton.memory import Memories, Memory
+from irwidget.frontends.triton.memory import GLUON, Memories, Memory
 from irwidget.frontends.triton.programs import Program
 from irwidget.frontends.triton.reached import Reached
 from irwidget.frontends.triton.scopes import as_it_is
@@ -66,7 +66,7 @@ def execute(
     kernel = program.kernel
     name, where = kernel.__name__, f" (launched at {place})" if place else ""
     if kernel.is_gluon():
-        raise NotExecuted(f"{name} is a Gluon kernel, which is not executed{where}")
+        raise NotExecuted(f"{name} is {GLUON}, which is not executed{where}")
     if len(grid) == 0:
         raise NotExecuted(f"{name} is launched without a grid{where}")
     limit = seconds or SECONDS

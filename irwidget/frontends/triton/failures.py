@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from irwidget.errors import IRWidgetError, PassError, UnsupportedError, UsageError
-from irwidget.frontends.triton.memory import NoValue
+from irwidget.frontends.triton.memory import GLUON, NoValue
 from irwidget.toolchain import triton_private
 from irwidget.toolchain.locations import is_user_file
 from irwidget.trace import Diagnostic, Location
@@ -53,12 +53,17 @@ def explain(error: Exception, *, launched: bool, notes: list[Diagnostic]) -> IRW
     why = why_no_value(error) or "without a GPU tensors have shapes and types but no values"
     reason = f"{place} needs the value of a tensor, and it has none: {why}"
     if launched:
-        note = f"the cell was run up to here: {reason}. What was launched before is shown; --run executes launches"
+        note = f"the cell was run up to here: {reason}. What was launched before is shown"
+        note += way_out(why, "; --run executes launches")
         notes.append(Diagnostic("remark", note, place))
         return None
-    return UnsupportedError(
-        f"No kernel was launched: {reason}. Launch the kernel before that line, or execute launches: --run"
-    )
+    way = way_out(why, ", or execute launches: --run")
+    return UnsupportedError(f"No kernel was launched: {reason}. Launch the kernel before that line{way}")
+
+
+def way_out(why: str, option: str) -> str:
+    """What a message says of an option that gives values; nothing where no option does."""
+    return "" if GLUON in why else option
 
 
 def is_explained(error: BaseException) -> bool:

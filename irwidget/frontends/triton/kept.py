@@ -96,6 +96,8 @@ class Kept:
     """How near results are where each element is right, as far as this is known."""
     nan: bool = False
     """Whether a difference that was compared is NaN, which is neither less nor more than a bound."""
+    number: bool = False
+    """Whether it is a number that a result was compared with."""
     sides: frozenset[Side] = frozenset()
     """What was multiplied, or squared."""
     factor: float = 1
@@ -116,3 +118,5 @@ class Answer:
     wanted: bool = True
     """What the cell is told where they agree: `x > 0.1` is False then."""
     bits: bool = False
+    number: bool = False
+    """Whether results were compared with a number: a reference only where the cell ends by it."""

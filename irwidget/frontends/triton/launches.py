@@ -19,7 +19,7 @@ from irwidget.frontends.triton.executing import execute
 from irwidget.frontends.triton.failures import compile_error
 from irwidget.frontends.triton.launch import Launch
 from irwidget.frontends.triton.ledger import LEDGER
-from irwidget.frontends.triton.memory import Memory
+from irwidget.frontends.triton.memory import GLUON, Memory
 from irwidget.frontends.triton.programs import Program
 from irwidget.frontends.triton.reading import SECONDS, Reading
 from irwidget.frontends.triton.specialization import Specialization, specialize
@@ -244,7 +244,7 @@ class Launches(list[Launch]):
         ttir = str(source.data)
         problem = "" if self.reading.interpret else "launches are not executed (--no-interpret)"
         if special.gluon:
-            problem = f"{kernel.__name__}, a Gluon kernel, may have written it"
+            problem = f"{kernel.__name__}, {GLUON}, may have written it, and that is not executed"
         elif looks_at_addresses(ttir):
             problem = f"{kernel.__name__} computes with addresses, which are others on a GPU"
         elif measuring.measuring():

@@ -16,7 +16,8 @@ from irwidget.trace import Location
 def not_compared(place: Location | None, error: BaseException) -> str:
     """What there is to say of a comparison that is left out, for which there are no values."""
     why = failures.why_no_value(error) or "they have none without a GPU"
-    return f"not checked: {place} compares what is not known: {why}. --run executes all launches"
+    way = failures.way_out(why, ". --run executes all launches")
+    return f"not checked: {place} compares what is not known: {why}{way}"
 
 
 @contextlib.contextmanager

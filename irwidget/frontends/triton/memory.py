@@ -23,7 +23,8 @@ _FIRST_ADDRESS = 1 << 44
 _ALIGNED = 512
 """Bytes that CUDA's allocator of torch aligns to."""
 
-
+GLUON = "a Gluon kernel"
+"""What a reason says of a kernel that no option has executed."""
 MEASURED = (
     "reads what an autotuner's measuring, many launches on the same tensors, has left there "
     "(restore_value and reset_to_zero prevent it)"

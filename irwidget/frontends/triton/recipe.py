@@ -205,7 +205,7 @@ class _File:
         count = max(1, pointer.nbytes // pointer.dtype.itemsize)
         start = f"torch.randn({count}, device='cuda').to({dtype})"
         flat = start if pointer.dtype.is_floating_point else f"torch.zeros({count}, dtype={dtype}, device='cuda')"
-        if (pointer.shape, pointer.offset) == ((count,), 0):
+        if (pointer.shape, pointer.strides, pointer.offset) == ((count,), (1,), 0):
             return flat
         return f"{flat}.as_strided({tuple(pointer.shape)}, {tuple(pointer.strides)}, {pointer.offset})"
 

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import math
 import operator
+import unittest
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -33,11 +34,15 @@ _BY_SIGN: dict[str, Callable[[Any, Any], bool]] = {
     "<=": operator.le,
     ">": operator.gt,
     ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
 }
 _COMPARING = ("allclose", "equal")
 """Operators that say whether all elements agree."""
-_SHOWN = ("item", "__float__", "__repr__", "__format__")
+_SHOWN = ("item", "__float__", "__int__", "__repr__", "__format__")
 """Methods by which a cell reads one number."""
+_CONVERTING = ("__float__", "__int__")
+"""Those by which Python takes a number of its own class, and no other."""
 
 
 class References:
@@ -63,6 +68,8 @@ class References:
                 replaced(torch, "isclose", self._noting_close(torch.isclose)),
                 replaced(torch.Tensor, "isclose", self._noting_close(torch.Tensor.isclose)),
                 replaced(math, "isclose", self._noting_numbers(math.isclose)),
+                replaced(math, "fabs", _fabs),
+                replaced(unittest.TestCase, "assertAlmostEqual", self._noting_almost(_ALMOST)),
                 replaced(torch, "cosine_similarity", self._noting_direction(torch.cosine_similarity)),
                 replaced(functional, "cosine_similarity", self._noting_direction(functional.cosine_similarity)),
                 *(replaced(torch.Tensor, name, self._noting_shown(getattr(torch.Tensor, name))) for name in _SHOWN),
@@ -119,6 +126,27 @@ class References:
 
         return noting
 
+    def _noting_almost(self, almost: Callable[..., None]) -> Callable[..., None]:
+        """`assertAlmostEqual` of unittest's, of numbers that tell what they are compared with."""
+
+        @functools.wraps(almost)
+        def noting(case: Any, first: Any, second: Any, *args: Any, **kwargs: Any) -> None:
+            one, other = (first, second) if isinstance(first, Telling) else (second, first)
+            kept = one.teller.close(other) if isinstance(one, Telling) and self._comparisons.running else None
+            said = ""
+            try:
+                with replaced(self._comparisons, "running", False):
+                    almost(case, first, second, *args, **kwargs)
+            except AssertionError as error:
+                said = _line(error)
+                raise
+            finally:
+                if kept is not None:
+                    answer = answered(replace(kept, nan=one != one), not said, said)
+                    self._comparisons.note(answer, Use(True, ends=True))
+
+        return noting
+
     def _noting_direction(self, similarity: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
         """`cosine_similarity`, whose result says how near results are to their reference, but for their length."""
 
@@ -140,11 +168,17 @@ class References:
                 value = show(tensor, *args, **kwargs)
             with as_it_is():
                 says = kept is not None and kept.says in (Says.HOW_FAR, Says.HOW_NEAR)
-                if says and tensor.numel() == 1:
-                    return self._read(kept, show.__name__, number(tensor), value)
-                running = self._comparisons.running and show.__name__ == "item"
-                origin = self._provenance.origin(tensor) if running and not says else None
-            return telling(value, self._element(origin)) if origin and origin.of else value
+                if kept and says and tensor.numel() == 1:
+                    said = replace(kept, blind=kept.blind or _cuts(show.__name__, tensor))
+                    return self._read(said, show.__name__, number(tensor), value)
+                reads = self._comparisons.running and show.__name__ in ("item", *_CONVERTING) and not says
+                origin = self._provenance.origin(tensor) if reads else None
+            if not origin or not origin.of:
+                return value
+            if show.__name__ == "item":
+                return telling(value, self._element(origin))
+            self._element(origin).converted(value, _cuts(show.__name__, tensor))
+            return value
 
         return shown
 
@@ -154,15 +188,19 @@ class References:
             return value
         if kept.says is Says.HOW_FAR:
             self._comparisons.looked_at(kept, far)
-        if how == "__float__" and (asked := bounding()):  # Python takes a float only, and no other class
-            (by, bound, use, _), place = asked
-            if use is not None:
-                self._compared(kept, far, by, bound, _BY_SIGN[by](far, bound), use, place)
+        if how in _CONVERTING:
+            self._converted(kept, value)
         return self._telling(kept, value) if how == "item" else value
+
+    def _converted(self, kept: Kept, made: Any) -> None:
+        """Note what the cell compares with a number that Python makes of how far, or near, results are."""
+        if (asked := bounding()) and asked[0].use is not None:
+            (by, bound, use, *_), place = asked
+            self._compared(kept, made, by, bound, _BY_SIGN[by](made, bound), use, place)
 
     def _telling(self, kept: Kept, value: Any) -> Any:
         """A number that tells what it is compared with, also when another is added to it or subtracted."""
-        return telling(value, _HowFar(kept, self._differences, self._compared, self._telling))
+        return telling(value, _HowFar(kept, self._differences, self._compared, self._telling, self._converted))
 
     def _element(self, origin: Origin[Run]) -> Element:
         """The teller of numbers that have this of launches."""
@@ -230,9 +268,13 @@ class _HowFar:
     note: Callable[[Kept, Any, str, Any, bool], None]
     again: Callable[[Kept, Any], Any]
     """Makes another such number."""
+    convert: Callable[[Kept, Any], None]
 
     def compared(self, one: Any, by: str, other: Any, holds: bool) -> None:
         self.note(self.kept, one, by, other, holds)
+
+    def converted(self, made: Any, cut: bool) -> None:
+        self.convert(replace(self.kept, blind=self.kept.blind or cut), made)
 
     def close(self, other: Any) -> Kept | None:
         return None if isinstance(other, Telling) else kept_beside(self.kept, "==", other)
@@ -246,6 +288,21 @@ class _HowFar:
     def given(self, name: str, made: Any, others: Sequence[Any]) -> Any:
         """The same, where that leaves the order of such numbers."""
         return self.again(self.kept, made) if are_positive(others) and name not in ("neg", "rtruediv") else made
+
+
+def _cuts(how: str, tensor: torch.Tensor) -> bool:
+    """Whether a method makes a number of a tensor without its digits."""
+    return how == "__int__" and tensor.is_floating_point()
+
+
+_ALMOST = unittest.TestCase.assertAlmostEqual
+_absolute = math.fabs
+
+
+def _fabs(value: Any) -> float:
+    """`math.fabs`, of a number that tells what becomes of it too."""
+    made = _absolute(value)
+    return value.teller.given("abs", made, []) if isinstance(value, Telling) else made
 
 
 def _line(error: Exception) -> str:

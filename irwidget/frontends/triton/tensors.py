@@ -19,7 +19,7 @@ from torch.overrides import TorchFunctionMode
 from irwidget import private_torch
 from irwidget import private_torch_library as library
 from irwidget.devices import on_cpu, on_cpu_kwargs
-from irwidget.frontends.triton import autocast, failures, histograms, registered
+from irwidget.frontends.triton import autocast, failures, histograms, literals, registered
 from irwidget.frontends.triton.asserted import by_an_assert
 from irwidget.frontends.triton.gpu import CUDA
 from irwidget.frontends.triton.homes import Homes, asked
@@ -157,6 +157,8 @@ class _Pretend(TorchFunctionMode):
         self.inside.depth += 1  # inside torch's Python functions tensors are where they really are
         try:
             args, kwargs = autocast.cast(func, args, kwargs or {})
+            if not self.values:
+                args, kwargs = literals.read(func, args, kwargs, _number)
             run = histograms.on_a_gpu(func, args)
             with _OnTheGPU(self) if self.values else contextlib.nullcontext():
                 made = run(*[on_cpu(arg) for arg in args], **on_cpu_kwargs(kwargs))
@@ -286,6 +288,12 @@ def _array(how: str, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
     LEDGER.all_written(tensor)
     with as_it_is():
         return getattr(tensor, how)(*args, **kwargs)
+
+
+def _number(tensor: torch.Tensor) -> Any:
+    """The value of a tensor of one element. Raises NoValue."""
+    with as_it_is():
+        return fake_mode().reader.tensor(tensor).item()
 
 
 def _with_values(tensor: torch.Tensor) -> torch.Tensor:

@@ -46,10 +46,10 @@ def is_asked() -> bool:
 
 
 def bounding() -> tuple[Asked, Location] | None:
-    """What the user's code compares the number with that it makes by `float(...)` (see `asserted`), and where."""
+    """What the user's code compares a number with that it makes by `float(...)` or `int(...)`, and where."""
     frame = next((one for one in _frames() if not _name(one).startswith("irwidget.")), None)
     asked = bound(frame) if frame and _is_users(frame) else None
-    return (asked, Location(frame.f_code.co_filename, asked.line)) if frame and asked else None
+    return (asked, Location(asked.file, asked.line)) if asked else None
 
 
 def is_users_question() -> bool:
