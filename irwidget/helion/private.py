@@ -288,6 +288,29 @@ def eager_atomics(around: Callable[[Any], Any]) -> Generator[None]:
                 ops._ref_atomic_binop = own
 
 
+@contextmanager
+def eager_tiles(around: Callable[[Any], Any]) -> Generator[None]:
+    """Meanwhile, eager mode's `hl.tile` is `around(f)` of its `f(begin, end, block_size)`.
+
+    As a size, a tile is then the number of its lanes, also at the end of a loop.
+    """
+    tile, kind = module("language").tile, module("language.ref_tile").RefTile
+    names = ("_tile_to_size", "__index__")
+    before, own = {name: vars(kind)[name] for name in names}, tile._ref_fn
+
+    def lanes(tile: Any) -> int:
+        return tile._slice.stop - tile._slice.start
+
+    with _patching:
+        tile._ref_fn, kind._tile_to_size, kind.__index__ = around(own), staticmethod(lanes), lanes
+        try:
+            yield
+        finally:
+            tile._ref_fn = own
+            for name in names:
+                setattr(kind, name, before[name])
+
+
 def copied_kernel(kernel: Any) -> Any:
     """A new kernel object over the same function, so that no cache of the user's is touched."""
     return kernel_type()(kernel.fn, configs=list(kernel.configs), settings=kernel.settings)
