@@ -100,10 +100,24 @@ def _filled(bound: Any, kernel: Any, given: Any, origin: str) -> Chosen:
         private.normalize(bound.config_spec, config)
     except Exception as error:
         raise UsageError(f"The configuration does not fit {kernel.fn.__name__}: {error}") from None
+    if reason := _unfit(bound, config):
+        raise UsageError(f"The configuration does not fit {kernel.fn.__name__}: {reason}")
     meant = {f"{name}s" if f"{name}s" in known else name: value for name, value in wanted.items()}
     changed = [name for name, value in meant.items() if not _kept(value, config.config.get(name))]
     said = ", ".join(f"{name} {config.config.get(name)!r}" for name in changed)
     return Chosen(config, f"{origin}, but Helion makes of it: {said}" if said else origin)
+
+
+def _unfit(bound: Any, config: Any) -> str:
+    """Why Helion generates no code, or wrong code, for a configuration that it takes; empty where nothing is known."""
+    device_ir, kind = bound.host_function.device_ir, config.config.get("pid_type")
+    if len(device_ir.phases) > 1 and kind != "persistent_blocked":
+        return f"hl.barrier() needs pid_type='persistent_blocked', not {kind!r}"
+    if kind == "xyz" and len(device_ir.root_ids) > 1:
+        return "pid_type='xyz' is for one top-level loop: of several, Helion's Triton would leave out tiles"
+    if kind == "xyz" and any(len(blocks) not in (2, 3) for blocks in device_ir.grid_block_ids):
+        return "pid_type='xyz' is for top-level loops of two or three dims"
+    return ""
 
 
 def _kept(given: Any, taken: Any) -> bool:
