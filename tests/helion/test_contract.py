@@ -352,3 +352,11 @@ def test_eager_mode_asks_for_tiles_and_their_lanes():
     assert asked == [([3, 0], [5, 5], None), [(2, 4), (2, 1)]]
     ran(torch.ones(5, 5))
     assert len(asked) == 2
+
+
+def test_helion_says_what_it_tells_a_loop(bound: Any):
+    config = helion.Config(block_sizes=[16, 16, 16], range_unroll_factors=[0, 2], range_flattens=[None, False])
+    bound.config_spec.normalize(config)
+    with bound.env, bound.host_function:
+        assert private.range_options(config, 2) == {"loop_unroll_factor": 2, "flatten": False}
+        assert private.range_options(config, 0) == {}
