@@ -96,6 +96,26 @@ def rows_scaled(x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
     return out
 
 
+@helion.kernel()
+def rows_added(x: torch.Tensor, more: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for rows, columns in hl.tile(x.size()):
+        out[rows, columns] = x[rows, columns] + more[rows].expand_as(x[rows, columns])
+    return out
+
+
+def the_first(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    return left
+
+
+@helion.kernel()
+def firsts(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x[:, 0])
+    for rows in hl.tile(x.size(0)):
+        out[rows] = hl.reduce(the_first, x[rows, :], dim=1)
+    return out
+
+
 def verdict(kernel: Any, *given: Any, **options: Any) -> Any:
     return lower(kernel, *given, to="helion_mlir", check=True, **options).check
 
@@ -124,8 +144,9 @@ def test_a_wrong_module_differs_tile_by_tile_too(monkeypatch: pytest.MonkeyPatch
 
 
 def test_more_tiles_than_eager_mode_is_asked_for_are_not_compared():
-    said = verdict(of_a_tile, torch.randn(1001, 2), config={"block_sizes": [1, 1]})
-    assert (said.state, "depends on its tiles" in said.reason) == ("not checked", True)
+    for kernel in (of_a_tile, scanned):
+        said = verdict(kernel, torch.randn(2, 1001), config={"block_sizes": [2, 1]})
+        assert (said.state, "depends on its tiles" in said.reason) == ("not checked", True)
 
 
 def test_lanes_beyond_the_end_that_triton_combines_are_named():
@@ -141,6 +162,7 @@ def test_lanes_beyond_the_end_that_triton_combines_are_named():
             wanted = f"{op} of Helion's Triton takes the 16 lanes to which it pads a dim of 11, which may change what "
             assert [one.message for one in found] == [wanted + "it comes to"] * said
     assert lower(reduced, below, to="helion_mlir").diagnostics == ()
+    assert len(lower(firsts, below, to="helion_mlir").diagnostics) == 1  # Triton does not say which comes first
 
 
 def test_functions_that_cannot_be_tried_may_take_lanes_beyond_the_end(monkeypatch: pytest.MonkeyPatch):
@@ -149,9 +171,9 @@ def test_functions_that_cannot_be_tried_may_take_lanes_beyond_the_end(monkeypatc
 
 
 def test_a_tile_that_goes_to_the_dims_of_its_blocks_is_not_compared_with_the_last_ones():
-    x, scale = torch.randn(8, 8), torch.randn(8)
-    said = verdict(rows_scaled, x, scale, config={"block_sizes": [4, 8]})
-    assert said.state == "not checked"
-    assert "broadcasts a tile of fewer dims to the dims of its own blocks" in said.reason
-    low = lower(rows_scaled, x, scale, to="helion_mlir", config={"block_sizes": [4, 8]})
-    assert torch.equal(low.run(x, scale), x * scale[:, None])
+    x, given = torch.randn(8, 8), torch.randn(8)
+    for kernel, wanted in ((rows_scaled, x * given[:, None]), (rows_added, x + given[:, None])):
+        low = lower(kernel, x, given, to="helion_mlir", check=True, config={"block_sizes": [4, 8]})
+        assert low.check.state == "not checked"
+        assert "broadcasts a tile of fewer dims to the dims of its own blocks" in low.check.reason
+        assert torch.equal(low.run(x, given), wanted)

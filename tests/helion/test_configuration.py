@@ -61,6 +61,7 @@ def summed(x: torch.Tensor) -> torch.Tensor:
         ("block_sizes=[32, 2], num_warps=2", "as given", (32, 2)),
         ({"block_size": [4, 2]}, "as given", (4, 2)),
         ("helion.Config(block_sizes=[32, 2])", "as given", (32, 2)),
+        ("block_size=[8, 8], maxnreg=None, range_flattens=[False]", "as given", (8, 8)),
         ("block_size=[8, 8], num_sm_multiplier=1", "as given, but Helion makes of it: num_sm_multiplier None", (8, 8)),
     ],
 )
