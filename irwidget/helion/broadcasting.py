@@ -12,6 +12,8 @@ import torch
 
 from irwidget.helion import private
 from irwidget.helion.bindings import ir
+from irwidget.helion.bound import Binding
+from irwidget.helion.symbols import static_value
 
 if TYPE_CHECKING:
     from irwidget.helion.emitter import Emitter
@@ -33,9 +35,25 @@ def unlike_blocks(emitter: Emitter, node: Any) -> bool:
     shapes = [fake.shape for fake in fakes if isinstance(fake, torch.Tensor)]
     widest = max(shapes, key=len)
     short = [shape for shape in shapes if 0 < len(shape) < len(widest)]
-    return any(
-        sorted(_places(emitter, shape, widest)) != list(range(len(widest) - len(shape), len(widest))) for shape in short
-    )
+    return any(not _last(emitter.binding, shape, widest) for shape in short)
+
+
+def unlike_pytorch(binding: Binding, node: Any) -> bool:
+    """Whether an operand of fewer dims goes by its blocks to other dims than the last, which PyTorch takes.
+
+    Call inside `binding.entered()`.
+    """
+    made = node.meta.get("val")
+    if not isinstance(made, torch.Tensor) or not (by_block(node.target) or private.op_name(node) == "expand"):
+        return False
+    fakes = [one.meta.get("val") for one in node.all_input_nodes]
+    shapes = [fake.shape for fake in fakes if isinstance(fake, torch.Tensor)]
+    return any(0 < len(shape) < made.ndim and not _last(binding, shape, made.shape) for shape in shapes)
+
+
+def _last(binding: Binding, own: Sequence[Any], wanted: Sequence[Any]) -> bool:
+    """Whether a tile's dims go to the last ones of the result."""
+    return sorted(_places(binding, own, wanted)) == list(range(len(wanted) - len(own), len(wanted)))
 
 
 def aligned(emitter: Emitter, value: ir.Value, own: Sequence[Any], wanted: Sequence[Any]) -> ir.Value:
@@ -45,29 +63,30 @@ def aligned(emitter: Emitter, value: ir.Value, own: Sequence[Any], wanted: Seque
     """
     if not 0 < len(own) < len(wanted) or len(value.type.shape) != len(own):
         return value
-    places = sorted(_places(emitter, own, wanted))
+    places = sorted(_places(emitter.binding, own, wanted))
     shape = [1] * len(wanted)
     for place, size in zip(places, value.type.shape, strict=True):
         shape[place] = size
     return emitter.builder.reshape(value, shape)
 
 
-def _places(emitter: Emitter, own: Sequence[Any], wanted: Sequence[Any]) -> list[int]:
+def _places(binding: Binding, own: Sequence[Any], wanted: Sequence[Any]) -> list[int]:
     """For each dim of the tile, the dim of the result: one of its block, else one of its size, else the last left."""
-    blocks = [_block(emitter, size) for size in wanted]
+    blocks = [_block(binding, size) for size in wanted]
     left = list(range(len(wanted)))
     places: list[int] = []
     for size in own:
-        block = _block(emitter, size)
+        block = _block(binding, size)
         if block is not None:
             fits = [d for d in left if blocks[d] == block]
         else:
-            fits = [d for d in left if blocks[d] is None and emitter.static(wanted[d]) == emitter.static(size)]
+            number = static_value(binding, size)
+            fits = [d for d in left if blocks[d] is None and static_value(binding, wanted[d]) == number]
         places.append(fits[0] if fits else left[-1])
         left.remove(places[-1])
     return places
 
 
-def _block(emitter: Emitter, size: Any) -> int | None:
-    block = private.block_behind(emitter.binding.env, size)
-    return None if block is None else private.canonical_block(emitter.binding.env, block)
+def _block(binding: Binding, size: Any) -> int | None:
+    block = private.block_behind(binding.env, size)
+    return None if block is None else private.canonical_block(binding.env, block)

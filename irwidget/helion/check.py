@@ -15,7 +15,7 @@ from irwidget.checking.check import SECONDS, last, with_verdict
 from irwidget.checking.expected import array
 from irwidget.checking.judge import judge
 from irwidget.errors import IRWidgetError, UnsupportedError
-from irwidget.helion import allowance, eager_mode, private
+from irwidget.helion import allowance, beyond, broadcasting, by_tiles, eager_mode, private
 from irwidget.helion.bound import Binding
 from irwidget.private_torch import pytree
 from irwidget.trace import Diagnostic, Trace, Verdict, not_checked
@@ -27,6 +27,7 @@ _TOGETHER = (
     *("amax", "amin", "max", "min", "argmax", "argmin", "any", "all", "_inductor_lowering_extra"),
 )
 """Ops that take the lanes of a dim together."""
+_OF_ITS_TILES = "eager mode takes each loop as one tile, and this kernel's result depends on its tiles"
 _JOINED = {
     "atomic_add": ("sum", "mm", "bmm", "addmm", "baddbmm", "dot", "_inductor_lowering_extra"),
     "atomic_max": ("amax", "max", "any"),
@@ -111,24 +112,59 @@ def _verdict(
     except IRWidgetError as error:
         return Verdict("not checked", name, index, str(error).splitlines()[0]), ()
     verdict = judge(name, index, results, expected)
-    of_tiles = any(node.target in _OF_TILES for node in lowering.trace.nodes)
-    if verdict.state == "differs" and (of_tiles or _of_one_tile(lowering.binding)):
-        reason = "eager mode takes each loop as one tile, and this kernel's result depends on its tiles"
-        return Verdict("not checked", name, index, reason), said
-    if verdict.state == "differs" and _scans_narrow_integers(lowering.binding):
-        reason = "Helion's Triton scans integers in the dtype that they have, and eager mode in int64"
-        return Verdict("not checked", name, index, reason), said
-    if verdict.state == "differs" and _widens_numbers(lowering.binding):
-        reason = (
+    if verdict.state != "differs":
+        return verdict, said
+    binding = lowering.binding
+    depends = any(node.target in _OF_TILES for node in lowering.trace.nodes) or _of_one_tile(binding)
+    cut = _expected_by_tiles(binding)
+    if cut is not None:
+        beside = judge(name, index, results, cut)
+        if beside.state == "equal" or not _numbers_tiles(binding):
+            verdict, expected, depends = beside, cut, False
+    if verdict.state != "differs":
+        return verdict, said
+    reason = _OF_ITS_TILES if depends else _left_open(name, index, lowering, expected)
+    return (Verdict("not checked", name, index, reason), said) if reason else (verdict, said)
+
+
+def _expected_by_tiles(binding: Binding) -> list[ExpectedResult] | None:
+    """What eager mode returns that cuts loops as the configuration does; None where it cannot run the kernel so."""
+    try:
+        with by_tiles.cut(binding):
+            return allowance.expected(binding, lambda arguments: _eager(binding, arguments))
+    except UnsupportedError:
+        return None
+
+
+def _numbers_tiles(binding: Binding) -> bool:
+    """Whether a result may depend on the number of a tile, which eager mode counts otherwise, or on their order."""
+    names = [private.op_name(node) for node in binding.nodes if node.users]
+    return any(name in ("tile_id", "tile_count") or name.startswith("atomic_") for name in names)
+
+
+def _left_open(name: str, index: int, lowering: Runnable, expected: list[ExpectedResult]) -> str:
+    """Why a result that differs from eager mode's may be right; empty where nothing is known that would explain it."""
+    binding = lowering.binding
+    if _scans_narrow_integers(binding):
+        return "Helion's Triton scans integers in the dtype that they have, and eager mode in int64"
+    if _widens_numbers(binding):
+        return (
             "Helion's Triton takes a number of the host for a float32, beside float64 too, and eager mode for a float64"
         )
-        return Verdict("not checked", name, index, reason), said
-    if verdict.state == "differs" and _of_their_order(name, index, lowering, expected):
-        reason = (
+    with binding.entered():
+        combining = [node for node in binding.nodes if private.op_name(node) in ("_associative_scan", "_reduce")]
+        if lanes := next(filter(None, (beyond.combined(binding, node) for node in combining)), ""):
+            return f"Helion's Triton combines {lanes} with the others, which eager mode has not"
+        if any(broadcasting.unlike_pytorch(binding, node) for node in binding.nodes):
+            return (
+                "Helion's Triton broadcasts a tile of fewer dims to the dims of its own blocks, and eager mode to the "
+                "last ones"
+            )
+    if _of_their_order(name, index, lowering, expected):
+        return (
             "lanes of a tile are stored to one element, and which of them stays is left open; eager mode keeps the last"
         )
-        return Verdict("not checked", name, index, reason), said
-    return verdict, said
+    return ""
 
 
 def _results(lowering: Runnable) -> tuple[list[Any], tuple[Diagnostic, ...]]:
@@ -160,7 +196,7 @@ def _of_one_tile(binding: Binding) -> bool:
     nodes = binding.nodes
     with binding.entered():
         cut = {block for blocks in binding.device_ir.grid_block_ids for block in blocks if _is_cut(binding, block)}
-        if any(cut & _paired(binding, node) for node in nodes):
+        if any(cut & (_paired(binding, node) | _along(binding, node)) for node in nodes):
             return True
         atomics = [node for node in nodes if private.op_name(node).startswith("atomic_")]
         if cut and any(_is_constant(node) for node in atomics):
@@ -214,6 +250,18 @@ def _paired(binding: Binding, node: Any) -> set[int]:
         blocks = [private.block_behind(binding.env, size) for size in sizes]
         found |= {block for block in blocks if block is not None and blocks.count(block) > 1}
     return found
+
+
+def _along(binding: Binding, node: Any) -> set[int]:
+    """The blocks along which a node scans or sorts lanes, and so takes them together, though all stay."""
+    dims = {"_associative_scan": 2, "sort": 1, "topk": 2}
+    place = dims.get(private.op_name(node))
+    found = _tensors([one.meta.get("val") for one in node.all_input_nodes])
+    if place is None or not found:
+        return set()
+    dim = node.args[place] if len(node.args) > place else -1
+    block = private.block_behind(binding.env, found[0].shape[dim])
+    return set() if block is None else {block}
 
 
 def _is_cut(binding: Binding, block: int) -> bool:

@@ -13,6 +13,9 @@ from irwidget.helion import private
 
 DEFAULT = "Helion's default"
 
+_TOLD = ("range_flattens", "range_multi_buffers", "range_warp_specializes")
+"""Lists whose False says something, and whose None says nothing."""
+
 
 @dataclass(frozen=True)
 class Chosen:
@@ -23,8 +26,12 @@ class Chosen:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The fields that say something: lists of nothing but None, 0, False and empty texts are left out."""
-        return {name: value for name, value in dict(self.config.config).items() if _says(value)}
+        """The fields that say something: lists of nothing but None, 0, False and empty texts are left out.
+
+        For some, False is not None: Triton is then told so.
+        """
+        given = dict(self.config.config)
+        return {name: value for name, value in given.items() if _says(value) or (name in _TOLD and False in value)}
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -100,10 +107,24 @@ def _filled(bound: Any, kernel: Any, given: Any, origin: str) -> Chosen:
         private.normalize(bound.config_spec, config)
     except Exception as error:
         raise UsageError(f"The configuration does not fit {kernel.fn.__name__}: {error}") from None
+    if reason := _unfit(bound, config):
+        raise UsageError(f"The configuration does not fit {kernel.fn.__name__}: {reason}")
     meant = {f"{name}s" if f"{name}s" in known else name: value for name, value in wanted.items()}
     changed = [name for name, value in meant.items() if not _kept(value, config.config.get(name))]
     said = ", ".join(f"{name} {config.config.get(name)!r}" for name in changed)
     return Chosen(config, f"{origin}, but Helion makes of it: {said}" if said else origin)
+
+
+def _unfit(bound: Any, config: Any) -> str:
+    """Why Helion generates no code, or wrong code, for a configuration that it takes; empty where nothing is known."""
+    device_ir, kind = bound.host_function.device_ir, config.config.get("pid_type")
+    if len(device_ir.phases) > 1 and kind != "persistent_blocked":
+        return f"hl.barrier() needs pid_type='persistent_blocked', not {kind!r}"
+    if kind == "xyz" and len(device_ir.root_ids) > 1:
+        return "pid_type='xyz' is for one top-level loop: of several, Helion's Triton would leave out tiles"
+    if kind == "xyz" and any(len(blocks) not in (2, 3) for blocks in device_ir.grid_block_ids):
+        return "pid_type='xyz' is for top-level loops of two or three dims"
+    return ""
 
 
 def _kept(given: Any, taken: Any) -> bool:
@@ -135,17 +156,34 @@ def grid_order(env: Any, config: Any, blocks: Sequence[int]) -> list[int]:
     return order[::-1] if flattened(env, config, blocks) else order
 
 
-_OF_LOOPS = (
-    *("range_unroll_factors", "range_num_stages", "range_multi_buffers", "range_flattens", "range_warp_specializes"),
-    "static_ranges",
-)
-"""The fields that say something of each loop inside a program, for which MLIR has no form."""
+_OF_LOOPS = {
+    "loop_unroll_factor": "range_unroll_factors",
+    "num_stages": "range_num_stages",
+    "disallow_acc_multi_buffer": "range_multi_buffers",
+    "flatten": "range_flattens",
+    "warp_specialize": "range_warp_specializes",
+    "static_ranges": "static_ranges",
+}
+"""What Triton's loops are told, for which MLIR has no form -> the field of a configuration that it comes from."""
 
 
-def loop_attributes(env: Any, config: Any, block: int) -> dict[str, Any]:
-    """What the configuration says of the loop of a block, as attributes of the op: `helion.range_unroll_factor`."""
-    found = {name: private.config_value(env.config_spec, config, name, block) for name in _OF_LOOPS}
-    return {f"helion.{name.removesuffix('s')}": value for name, value in found.items() if _says(value)}
+def loop_attributes(env: Any, config: Any, block: int) -> tuple[dict[str, Any], list[str]]:
+    """What Helion's Triton says of the loop of a block, as attributes of the op: `helion.range_unroll_factor`.
+
+    And what of the configuration it does not take over, in words: stages of loops that are unrolled, say. Call inside
+    Helion's contexts.
+    """
+    told = private.range_options(config, block)
+    if "disallow_acc_multi_buffer" in told:
+        told["disallow_acc_multi_buffer"] = not told["disallow_acc_multi_buffer"]
+    found = {f"helion.{field.removesuffix('s')}": told[name] for name, field in _OF_LOOPS.items() if name in told}
+    lost: list[str] = []
+    for name, field in _OF_LOOPS.items():
+        wanted = private.config_value(env.config_spec, config, field, block)
+        if _says(wanted) and told.get(name) != wanted and "static_ranges" not in told:
+            has = f"{told[name]!r}" if name in told else "nothing"
+            lost.append(f"Helion's Triton tells this loop {has} where {field} says {wanted!r}")
+    return found, lost
 
 
 def l2_grouping(env: Any, config: Any, blocks: Sequence[int]) -> int:

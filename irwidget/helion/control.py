@@ -12,7 +12,7 @@ from irwidget.helion import configuration, private, rolling
 from irwidget.helion.aten import signed
 from irwidget.helion.bindings import arith, ir, scf
 from irwidget.helion.builder import Size
-from irwidget.helion.grid import count
+from irwidget.helion.grid import count, tell
 from irwidget.helion.handlers import register_handler
 from irwidget.helion.scalars import as_bool, as_index
 
@@ -177,8 +177,7 @@ def _loop_nest(
     counted = step < 0 if isinstance(step, int) else block_id not in emitter.block_arguments
     bounds = (0, _turns(emitter, begin, end, step), 1) if counted else (begin, end, step)
     made = scf.ForOp(*map(builder.size, bounds), inits)
-    for name, value in configuration.loop_attributes(emitter.binding.env, emitter.binding.config, block_id).items():
-        made.operation.attributes[name] = builder.attribute(value)
+    tell(emitter, made, block_id)
     with ir.InsertionPoint(made.body):
         index = made.induction_variable
         if counted:

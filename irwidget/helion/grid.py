@@ -31,6 +31,10 @@ class LoopScope(SymbolScope, Protocol):
         """What a bound stands for."""
         ...
 
+    def remark(self, message: str) -> None:
+        """Say something of what is being emitted."""
+        ...
+
     def tile_step(self, block_id: int) -> Size:
         """The tile size of a block."""
         ...
@@ -90,11 +94,22 @@ def _persistent(emitter: LoopScope, grid: _Grid) -> Generator[None]:
             begin = arith.muli(begin, share)
             end, step = arith.minsi(end, arith.addi(begin, share)), builder.size(1)
         loop = scf.ForOp(begin, end, step)
+        if len(emitter.binding.device_ir.root_ids) == 1:  # of several, one loop of Triton's has them all
+            tell(emitter, loop, grid.blocks[0])
         with ir.InsertionPoint(loop.body):
             _enter(emitter, grid, _origins(emitter, grid, loop.induction_variable, counts))
             yield
             scf.yield_([])
         scf.InParallelOp()
+
+
+def tell(emitter: LoopScope, loop: Any, block_id: int) -> None:
+    """Give a loop the attributes that say what Helion's Triton tells it."""
+    found, lost = configuration.loop_attributes(emitter.binding.env, emitter.binding.config, block_id)
+    for name, value in found.items():
+        loop.operation.attributes[name] = emitter.builder.attribute(value)
+    for message in lost:
+        emitter.remark(message)
 
 
 def _enter(emitter: LoopScope, grid: _Grid, origins: Sequence[ir.Value]) -> None:

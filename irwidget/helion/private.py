@@ -7,6 +7,7 @@ environments and graphs hold, is read here, so that a change in Helion has one p
 
 from __future__ import annotations
 
+import ast
 import functools
 import importlib
 import inspect
@@ -217,6 +218,14 @@ def config_value(spec: Any, config: Any, name: str, block_id: int) -> Any:
         return None
 
 
+def range_options(config: Any, block_id: int) -> dict[str, Any]:
+    """The keywords of the `tl.range` of a block's loop in Helion's Triton, or `static_ranges` alone."""
+    strategy = module("_compiler.tile_strategy").TileStrategy
+    call: Any = ast.parse(strategy.get_range_call_str(config, [block_id], end="0"), mode="eval").body
+    given = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+    return given if call.func.attr == "range" else {"static_ranges": True}
+
+
 def random_config(spec: Any) -> Any:
     """A configuration that Helion's autotuner may try, drawn by Python's generator; None where it finds none."""
     generation = spec.create_config_generation() if hasattr(spec, "create_config_generation") else None
@@ -286,6 +295,26 @@ def eager_atomics(around: Callable[[Any], Any]) -> Generator[None]:
         finally:
             if own is not None:
                 ops._ref_atomic_binop = own
+
+
+@contextmanager
+def eager_tiles(around: Callable[[Any], Any]) -> Generator[None]:
+    """Meanwhile, eager mode's `hl.tile` is `around(f)` of its `f(begin, end, block_size)`.
+
+    As a size, a tile is then the number of its lanes, also at the end of a loop.
+    """
+    tile, kind = module("language").tile, module("language.ref_tile").RefTile
+    before, own = (vars(kind)["_tile_to_size"], vars(kind)["__index__"]), tile._ref_fn
+
+    def lanes(tile: Any) -> int:
+        return tile._slice.stop - tile._slice.start
+
+    with _patching:
+        tile._ref_fn, kind._tile_to_size, kind.__index__ = around(own), staticmethod(lanes), lanes
+        try:
+            yield
+        finally:
+            tile._ref_fn, (kind._tile_to_size, kind.__index__) = own, before
 
 
 def copied_kernel(kernel: Any) -> Any:

@@ -11,6 +11,7 @@ import torch
 from torch.fx.node import map_arg
 
 from irwidget.errors import UnsupportedError
+from irwidget.helion import beyond, private
 from irwidget.helion.aten import restored_arguments
 from irwidget.helion.bindings import ir, scf, tensor
 from irwidget.helion.control import as_type
@@ -99,6 +100,13 @@ def _typed(graph: torch.fx.Graph, dtypes: Sequence[torch.dtype]) -> Generator[No
             node.meta["val"] = value
 
 
+def _say_beyond(emitter: Emitter, node: Any) -> None:
+    """Say which lanes beyond the end of a dim Helion's Triton combines, too."""
+    if lanes := beyond.combined(emitter.binding, node):
+        op = "a reversed scan" if private.op_name(node) == "_associative_scan" else "hl.reduce"
+        emitter.remark(f"{op} of Helion's Triton takes {lanes}, which may change what it comes to")
+
+
 def _dim(node: Any, rank: int, position: int = 2) -> int:
     dim = node.args[position]
     return dim + rank if dim < 0 else dim
@@ -111,6 +119,7 @@ def _scan(emitter: Emitter, node: Any) -> Any:
     inputs = _inputs(emitter, node)
     shape = list(inputs[0].type.shape)
     dim = _dim(node, len(shape))
+    _say_beyond(emitter, node)
     reverse = bool(node.args[3]) if len(node.args) > 3 else False
     tuple_input = bool(node.args[4]) if len(node.args) > 4 else False
     length = shape[dim]
@@ -143,6 +152,7 @@ def _scan(emitter: Emitter, node: Any) -> Any:
 def _reduce(emitter: Emitter, node: Any) -> Any:
     """The combination of all slices along one dim, or of all elements."""
     builder = emitter.builder
+    _say_beyond(emitter, node)
     inputs = _inputs(emitter, node)
     tuple_input = bool(node.args[4]) if len(node.args) > 4 else False
     before = list(inputs[0].type.shape)

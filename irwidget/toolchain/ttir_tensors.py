@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -20,17 +21,14 @@ def on_tensors(op: Operation, poison: Poison) -> Function | None:
     shape = kind.shape
     match op.name:
         case "tt.splat":
-            strides = (0,) * len(shape)
-            return lambda x: np.ndarray(
-                shape, x.dtype, np.asarray(x), 0, strides
-            )  # np.broadcast_to takes ten times as long
+            return _splat(shape)
         case "tt.broadcast":
             return lambda x: np.broadcast_to(x, shape)
         case "tt.unsplat":
-            return lambda x: x.reshape(-1)[0]
+            return lambda x: x if x.size > 1 else x.reshape(-1)[0]  # of many elements at once, see `_splat`
         case "tt.expand_dims":
             where = (*(slice(None) for _ in range(number(op, "axis"))), None)
-            return lambda x: x[where]
+            return lambda x: _of_shape(x[where], shape)
         case "tt.reshape" if " allow_reorder" in op.text:
             return lambda x: poison.in_any_order(x, "tl.view or can_reorder, which keep no order of elements").reshape(
                 shape
@@ -61,6 +59,31 @@ def on_tensors(op: Operation, poison: Poison) -> Function | None:
             return _scaled(op)
         case _:
             return None
+
+
+def _splat(shape: tuple[int, ...]) -> Function:
+    """A tensor of one value.
+
+    In a function of single elements, which is computed for many at once, the value is an array of as many: a tensor of
+    one element is then that array, and one of several elements is not executed.
+    """
+    strides, single = (0,) * len(shape), math.prod(shape) == 1
+
+    def splat(x: Any) -> Any:
+        if x.ndim and x.size > 1:
+            if not single:
+                raise NotImplementedError("tt.splat to several elements, in a function that combines single ones")
+            return x
+        return np.ndarray(shape, x.dtype, np.asarray(x), 0, strides)  # np.broadcast_to takes ten times as long
+
+    return splat
+
+
+def _of_shape(value: Any, shape: tuple[int, ...]) -> Any:
+    """A value that has the shape that its type says, as all have but in functions that combine single elements."""
+    if value.shape != shape:
+        raise NotImplementedError("a tensor with dims of one, in a function that combines single elements")
+    return value
 
 
 def number(op: Operation, name: str) -> int:

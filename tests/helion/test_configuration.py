@@ -61,6 +61,7 @@ def summed(x: torch.Tensor) -> torch.Tensor:
         ("block_sizes=[32, 2], num_warps=2", "as given", (32, 2)),
         ({"block_size": [4, 2]}, "as given", (4, 2)),
         ("helion.Config(block_sizes=[32, 2])", "as given", (32, 2)),
+        ("block_size=[8, 8], maxnreg=None, range_flattens=[False]", "as given", (8, 8)),
         ("block_size=[8, 8], num_sm_multiplier=1", "as given, but Helion makes of it: num_sm_multiplier None", (8, 8)),
     ],
 )
@@ -209,3 +210,43 @@ def test_no_field_of_a_configuration_is_lost():
         assert attribute != str(plain.module.attributes["helion.config"]), name
     assert {"block_sizes", "loop_orders", "l2_groupings", "num_warps", "num_stages", "indexing", "pid_type"} <= said
     assert {"range_unroll_factors", "range_num_stages", "reduction_loops"} <= said
+
+
+@helion.kernel()
+def of_two_loops(x: torch.Tensor) -> list[torch.Tensor]:
+    once, twice = torch.empty_like(x), torch.empty_like(x)
+    for rows, columns in hl.tile(x.size()):
+        once[rows, columns] = x[rows, columns] + 1
+    for rows, columns in hl.tile(x.size()):
+        twice[rows, columns] = x[rows, columns] + 2
+    return [once, twice]
+
+
+@helion.kernel()
+def of_two_phases(x: torch.Tensor) -> list[torch.Tensor]:
+    once, twice = torch.empty_like(x), torch.empty_like(x)
+    for rows, columns in hl.tile(x.size()):
+        once[rows, columns] = x[rows, columns] + 1
+    hl.barrier()
+    for rows, columns in hl.tile(x.size()):
+        twice[rows, columns] = once[rows, columns] + 1
+    return [once, twice]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "kind", "said"),
+    [
+        (of_two_loops, "xyz", "pid_type='xyz' is for one top-level loop: of several, Helion's Triton would leave out"),
+        (of_two_phases, "flat", "hl.barrier() needs pid_type='persistent_blocked', not 'flat'"),
+        (of_two_phases, "persistent_interleaved", "not 'persistent_interleaved'"),
+        (summed, "xyz", "pid_type='xyz' is for top-level loops of two or three dims"),
+    ],
+)
+def test_programs_of_which_helion_generates_none_or_wrong_ones_are_refused(kernel: Any, kind: str, said: str):
+    x = torch.ones(4, 4, 4) if kernel is summed else torch.ones(4, 4)
+    with pytest.raises(UsageError) as raised:
+        irwidget.lower(kernel, x, to="helion_device_ir", config={"pid_type": kind})
+    assert f"The configuration does not fit {kernel.fn.__name__}: " in str(raised.value)
+    assert said in str(raised.value)
+    if kernel is not summed:  # what is left is taken
+        irwidget.lower(kernel, x, to="helion_device_ir", config={"pid_type": "persistent_blocked"})

@@ -6,6 +6,7 @@ Each test is a name of `irwidget.helion.private`, or what a bound kernel holds t
 from __future__ import annotations
 
 import inspect
+import operator
 import random
 from typing import Any
 
@@ -14,7 +15,7 @@ import helion.language as hl
 import pytest
 import torch
 
-from irwidget.helion import private
+from irwidget.helion import eager_mode, private
 from tests.helion import kernels_matmul as mm
 from tests.helion import kernels_pointwise as pw
 from tests.helion.cases import CASES
@@ -65,6 +66,7 @@ def nodes(bound: Any) -> list[Any]:
         ("runtime.kernel", ["Kernel", "BoundKernel"]),
         ("runtime.config", ["Config"]),
         ("runtime.ref_mode", ["RefMode"]),
+        ("language.ref_tile", ["RefTile"]),
         ("_compiler.inductor_lowering", ["prepare_node_lowering"]),
         (
             "_compiler.variable_origin",
@@ -327,3 +329,34 @@ def test_a_configuration_is_drawn_by_pythons_generator(bound: Any):
     random.setstate(state)
     assert all(isinstance(config, private.config_type()) for config in drawn(5))
     random.setstate(state)
+
+
+# --- eager mode --------------------------------------------------------------------------
+
+
+def test_eager_mode_asks_for_tiles_and_their_lanes():
+    asked: list[Any] = []
+
+    def around(own: Any) -> Any:
+        def tile(begin: Any, end: Any = None, block_size: Any = None) -> Any:
+            asked.append((begin, end, block_size))
+            tiles = [*own(begin, end, [2, 4])]
+            asked.append([tuple(operator.index(side) for side in one) for one in tiles])
+            return tiles
+
+        return tile
+
+    ran = eager_mode.kernel(doubled, [helion.Config(block_sizes=[2, 4])])
+    with private.eager_tiles(around):
+        ran(torch.ones(5, 5))
+    assert asked == [([3, 0], [5, 5], None), [(2, 4), (2, 1)]]
+    ran(torch.ones(5, 5))
+    assert len(asked) == 2
+
+
+def test_helion_says_what_it_tells_a_loop(bound: Any):
+    config = helion.Config(block_sizes=[16, 16, 16], range_unroll_factors=[0, 2], range_flattens=[None, False])
+    bound.config_spec.normalize(config)
+    with bound.env, bound.host_function:
+        assert private.range_options(config, 2) == {"loop_unroll_factor": 2, "flatten": False}
+        assert private.range_options(config, 0) == {}

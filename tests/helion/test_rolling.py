@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import re
+from typing import Any
+
 import helion
 import helion.language as hl
 import pytest
 import torch
 
 from irwidget.helion import lower_kernel
+from irwidget.helion.triton import source
 
 ROLLED = {"block_sizes": [4], "reduction_loops": [16]}
 
@@ -127,24 +132,58 @@ def test_what_no_loop_carries_is_taken_whole_and_a_remark_says_so():
     torch.testing.assert_close(low.run(opt_level=0), torch.nn.functional.layer_norm(x, [40]))
 
 
-def test_loops_say_what_the_configuration_says_of_each():
-    @helion.kernel()
-    def looped(x: torch.Tensor) -> torch.Tensor:
-        out = torch.empty([x.size(0)], dtype=x.dtype)
-        for rows in hl.tile(x.size(0)):
-            acc = hl.zeros([rows], dtype=torch.float32)
-            for columns in hl.tile(x.size(1)):
-                acc += x[rows, columns].sum(-1)
-            out[rows] = acc
-        return out
+@helion.kernel()
+def looped(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty([x.size(0)], dtype=x.dtype)
+    for rows in hl.tile(x.size(0)):
+        acc = hl.zeros([rows], dtype=torch.float32)
+        for columns in hl.tile(x.size(1)):
+            acc += x[rows, columns].sum(-1)
+        for columns in hl.tile(x.size(1)):
+            acc += x[rows, columns].amax(-1)
+        out[rows] = acc
+    return out
 
-    config = {"block_sizes": [4, 8], "range_unroll_factors": [0, 2], "range_num_stages": [0, 3]}
-    low = lower_kernel(looped, (_randn(4, 40),), config=config)
+
+_STAGES = "Helion's Triton tells this loop 1 where range_num_stages says 3"
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({}, []),
+        ({"range_unroll_factors": [0, 2, 0], "range_num_stages": [0, 3, 2]}, [_STAGES]),  # not both, says Helion
+        ({"range_flattens": [None, False, True], "range_multi_buffers": [None, True, False]}, []),
+        ({"pid_type": "persistent_blocked", "range_unroll_factors": [4, 0, 0], "range_flattens": [True] * 3}, []),
+        (
+            {"indexing": "tensor_descriptor", "range_num_stages": [0, 3, 0]},
+            ["Helion's Triton tells this loop nothing where range_num_stages says 3"],
+        ),
+    ],
+)
+def test_loops_say_what_helions_triton_tells_them(config: dict[str, Any], said: list[str]):
+    low = lower_kernel(looped, (_randn(4, 48),), config={"block_sizes": [4, 8, 16]} | config)
+    names = {
+        "loop_unroll_factor": "range_unroll_factor",
+        "num_stages": "range_num_stage",
+        "flatten": "range_flatten",
+        "disallow_acc_multi_buffer": "range_multi_buffer",
+    }
+    told: list[dict[str, Any]] = []
+    for line in source(low.binding).splitlines():
+        if " in tl.range(" in line:
+            call: Any = ast.parse(line.strip() + " pass").body[0]
+            given = {names[one.arg]: ast.literal_eval(one.value) for one in call.iter.keywords}
+            if "range_multi_buffer" in given:
+                given["range_multi_buffer"] = not given["range_multi_buffer"]
+            told.append(given)
     for dump in (low.trace.dumps[2], low.trace.dumps[-1]):
-        (line,) = (line for line in dump.text.splitlines() if "helion.range_unroll_factor =" in line)
-        assert "helion.range_num_stage = 3 : i64, helion.range_unroll_factor = 2 : i64" in line
-    plain = lower_kernel(looped, (_randn(4, 40),), config={"block_sizes": [4, 8]})
-    assert "helion.range_" not in plain.mlir
+        loops = [line for line in dump.text.splitlines() if "helion.range_" in line and "module" not in line]
+        found = [dict(re.findall(r"helion\.(range_\w+) = (\w+)", line)) for line in loops]
+        wanted = [{name: str(value).lower() for name, value in one.items()} for one in told if one]
+        assert sorted(map(sorted, map(dict.items, found))) == sorted(map(sorted, map(dict.items, wanted)))
+    assert [one.message for one in low.diagnostics] == said
+    assert {name for name in config if name.startswith("range_")} <= low.trace.facts.keys()
 
 
 @pytest.mark.parametrize(

@@ -629,6 +629,43 @@ def test_a_scan_by_a_function_that_decides_by_elements_is_right_in_both_directio
     assert notes == []
 
 
+@triton.jit
+def by_tensors_of_one(a, b):
+    return tl.reshape(a + tl.zeros((1,), tl.int32), ()) + b
+
+
+@triton.jit
+def by_tensors_of_two(a, b):
+    pair = tl.zeros((2,), tl.int32) + a
+    return a + b, pair
+
+
+@triton.jit
+def tensors_in_functions(x, out, TWO: tl.constexpr):
+    i, j = tl.arange(0, 8)[:, None], tl.arange(0, 4)[None, :]
+    rows = tl.load(x + i * 4 + j)
+    tl.store(out + tl.arange(0, 8), tl.reduce(rows, 1, by_two if TWO else by_tensors_of_one))
+
+
+@triton.jit
+def by_two(a, b):
+    by_tensors_of_two(a, b)
+    return a + b
+
+
+def test_tensors_of_one_element_in_a_function_are_one_for_each_that_is_combined():
+    """As in Inductor's `max_with_index`, whose function asks for a dtype by such a tensor."""
+    x = torch.arange(32, dtype=torch.int32).reshape(8, 4)
+    values, notes = written(tensors_in_functions, x, like=torch.zeros(8, dtype=torch.int32), TWO=False)
+    assert values == x.sum(1).tolist()
+    assert notes == []
+    with frontend.recording("sm_90", values=True) as launches:
+        out = torch.zeros(8, dtype=torch.int32, device="cuda")
+        tensors_in_functions[(1,)](x.to("cuda"), out, TWO=True)
+        out.tolist()
+    assert "tt.splat to several elements, in a function that combines single ones" in launches.diagnostics[0].message
+
+
 @pytest.mark.parametrize("element", ["bf16", "f8E5M2", "f8E4M3FN", "f8E4M3FNUZ", "f8E5M2FNUZ", "f16"])
 def test_every_narrow_float_survives_and_is_what_is_nearest(element):
     kind = Type(element)
