@@ -225,8 +225,8 @@ def split(names: str | None) -> list[str]:
 
 
 def lower_options(parsed: argparse.Namespace) -> dict[str, Any]:
-    """The options of every lowering, as the arguments have them."""
-    return {name: value for name, value in vars(parsed).items() if name in NAMES}
+    """The options of every lowering, as the arguments have them; dynamic shapes go with the inputs, by a variable."""
+    return {name: value for name, value in vars(parsed).items() if name in NAMES and name not in _OWN}
 
 
 def target_options(parsed: argparse.Namespace, wanted: Sequence[str]) -> dict[str, Any]:

@@ -63,7 +63,8 @@ def candidates(
     )
     for front_end in {target.front_end: _front_end(target) for target in targets}.values():
         if (found := front_end.candidates(asked)) is not None:
-            return found
+            named = parsed.dynamic_shapes  # which it refuses, or takes; a variable of that name is its cell's own
+            return with_dynamic_shapes(found, cell, shell.user_ns, named) if named else found
     with _explore(shell.user_ns), collected(asked.source) as pairs, last_line.noted(shell) as last:
         try:
             asked.run()

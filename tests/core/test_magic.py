@@ -485,6 +485,12 @@ def test_dynamic_shapes_are_named_on_a_line_and_in_what_reproduces_it(shell, run
     assert made.call == "irwidget.lower(net, x, to='torch_mlir', dynamic_shapes=shapes)"
 
 
+def test_dynamic_shapes_beside_ir_are_refused(run):
+    run(f"{DYNAMIC}shapes = ({{0: n}},)")
+    with pytest.raises(UsageError, match="which has no part in lowering IR text: leave it out"):
+        run("%%lower --to raw_ir --dynamic-shapes shapes --pipeline 'mlir-opt --cse' --text\nmodule {}")
+
+
 @pytest.mark.parametrize(
     ("line", "body", "said"),
     [
