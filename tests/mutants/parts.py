@@ -48,6 +48,14 @@ PARTS: Mapping[str, Part] = {
         tuple(f"irwidget/toolchain/{name}.py" for name in ("processes", "child", "forked", "scratch")),
         ("tests/core/test_children.py", "tests/core/test_forked.py", "tests/core/test_processes.py"),
     ),
+    "workers": Part(
+        tuple(f"irwidget/toolchain/{name}.py" for name in ("client", "engine", "worker", "workers")),
+        ("tests/core/test_queue.py", "tests/core/test_turns.py", "tests/core/test_streams.py"),
+    ),
+    "batch": Part(
+        tuple(f"irwidget/frontends/{name}.py" for name in ("batching", "decompositions_batch", "inferring")),
+        ("tests/core/test_batch.py",),
+    ),
     "waiting": Part(("irwidget/toolchain/streams.py", "irwidget/toolchain/texts.py"), ("tests/core/test_streams.py",)),
     "llvm": Part(
         tuple(f"irwidget/toolchain/{name}.py" for name in _LLVM),
