@@ -236,12 +236,13 @@ def check_dynamic_shapes(given: Given, front_end: FrontEnd) -> None:
     """Raise UsageError for dynamic shapes that would say nothing."""
     if given.dynamic_shapes is None:
         return
-    problem = f"which has no part in lowering {front_end.starts_from}" if front_end.without_dynamic_shapes else ""
-    step = front_end.without_dynamic_shapes or "give them to torch.export.export, and leave them out here"
-    if not problem and is_exported(given.obj):
-        problem = f"which has made {given.called} already"
-    if problem:
-        raise UsageError(f"dynamic_shapes is torch.export's, {problem}: {step}.")
+    if step := front_end.without_dynamic_shapes:
+        why = f"has no part in lowering {front_end.starts_from}: {step}"
+    elif is_exported(given.obj):
+        why = f"has made {given.called} already: give them to torch.export.export, and leave them out here"
+    else:
+        return
+    raise UsageError(f"dynamic_shapes is torch.export's, which {why}.")
 
 
 def find(obj: Any, target: Target) -> FrontEnd:
