@@ -173,8 +173,7 @@ def _joined(tensors: Sequence[Any], dim: int = 0) -> Any:
         return NotImplemented
     dim %= tensors[0].dim()
     if _are_batches(tensors, dim):
-        shape = [*tensors[0].shape[:dim], len(tensors) * tensors[0].shape[dim], *tensors[0].shape[dim + 1 :]]
-        return _joined([one.unsqueeze(dim) for one in tensors], dim).reshape(shape)
+        return _joined([one.unsqueeze(dim) for one in tensors], dim).flatten(dim, dim + 1)
     lengths = [one.shape[dim] for one in tensors]
     place, made, before = _place(tensors[0], sum(lengths), dim), None, 0
     for one, length in zip(tensors, lengths, strict=True):

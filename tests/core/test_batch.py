@@ -64,7 +64,7 @@ def beside(x: torch.Tensor, places: torch.Tensor) -> Any:
     """Rows as many as there are of an input: of tokens, of states that begin with zeros, and of repeated weights."""
     rows = x.shape[0]
     token = torch.linspace(-1, 1, 6).reshape(1, 1, 6)
-    begun = torch.zeros(2, rows, 3), x.new_ones(rows, 4), torch.full((rows,), -7), torch.zeros_like(x)
+    begun = torch.zeros(2, rows, 3), x.new_ones(rows, 4), torch.full((rows,), -7), torch.ones(rows), torch.zeros_like(x)
     tokens = torch.cat([token.expand(rows, 2, -1), x], 1), token[0].expand(4, rows, 2, 6)
     return *begun, *tokens, token.repeat(rows, 3, 1), token[0, 0].repeat(rows), x[:, 0, 0] > torch.ones(rows)
 

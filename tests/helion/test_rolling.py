@@ -154,6 +154,7 @@ _STAGES = "Helion's Triton tells this loop 1 where range_num_stages says 3"
         ({}, []),
         ({"range_unroll_factors": [0, 2, 0], "range_num_stages": [0, 3, 2]}, [_STAGES]),  # not both, says Helion
         ({"range_flattens": [None, False, True], "range_multi_buffers": [None, True, False]}, []),
+        ({"range_flattens": [None, False, None]}, []),
         ({"pid_type": "persistent_blocked", "range_unroll_factors": [4, 0, 0], "range_flattens": [True] * 3}, []),
         (
             {"indexing": "tensor_descriptor", "range_num_stages": [0, 3, 0]},
@@ -184,6 +185,22 @@ def test_loops_say_what_helions_triton_tells_them(config: dict[str, Any], said: 
         assert sorted(map(sorted, map(dict.items, found))) == sorted(map(sorted, map(dict.items, wanted)))
     assert [one.message for one in low.diagnostics] == said
     assert {name for name in config if name.startswith("range_")} <= low.trace.facts.keys()
+
+
+def test_a_loop_that_triton_unrolls_says_so():
+    @helion.kernel()
+    def counted(x: torch.Tensor) -> torch.Tensor:
+        out = torch.empty_like(x[:, 0])
+        for rows in hl.tile(x.size(0)):
+            acc = hl.zeros([rows], dtype=torch.float32)
+            for place in hl.grid(4):
+                acc += x[rows, place]
+            out[rows] = acc
+        return out
+
+    low = lower_kernel(counted, (_randn(8, 4),), config={"block_sizes": [4], "static_ranges": [True]})
+    assert re.findall(r"\} \{(helion\.[^}]*)\}", low.trace.dumps[-1].text) == ["helion.static_range = true"]
+    assert "tl.static_range(" in source(low.binding)
 
 
 @pytest.mark.parametrize(
