@@ -50,7 +50,7 @@ PARTS: Mapping[str, Part] = {
     ),
     "workers": Part(
         tuple(f"irwidget/toolchain/{name}.py" for name in ("client", "engine", "worker", "workers")),
-        ("tests/core/test_queue.py", "tests/core/test_turns.py", "tests/core/test_streams.py"),
+        tuple(f"tests/core/test_{name}.py" for name in ("queue", "turns", "streams", "lower", "going_on")),
     ),
     "batch": Part(
         tuple(f"irwidget/frontends/{name}.py" for name in ("batching", "decompositions_batch", "inferring")),
