@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -34,16 +36,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[sync_api.Browser]:
     with sync_api.sync_playwright() as playwright:
+        sync_api.expect.set_options(timeout=PATIENCE)
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         yield browser
         browser.close()
 
 
+def patient_page(chromium: sync_api.Browser, width: int = 1400, height: int = 900) -> sync_api.Page:
+    """A new page, which waits as long as all of them."""
+    page = chromium.new_page(viewport={"width": width, "height": height})
+    page.set_default_timeout(PATIENCE)
+    return page
+
+
+@pytest.fixture
+def opened(chromium: sync_api.Browser) -> Iterator[sync_api.Page]:
+    """A page for one test."""
+    page = patient_page(chromium)
+    yield page
+    page.close()
+
+
 @pytest.fixture(scope="module")
 def tab(chromium: sync_api.Browser) -> Iterator[sync_api.Page]:
     """A page for all tests of a file, to open offline pages in."""
-    page = chromium.new_page(viewport={"width": 1400, "height": 900})
-    page.set_default_timeout(PATIENCE)
+    page = patient_page(chromium)
     yield page
     page.close()
 
@@ -67,7 +84,7 @@ class Notebook:
 
     def run_all(self) -> None:
         """Run all cells; what to wait for is for the test to say."""
-        self.page.wait_for_function("jupyterapp.shell.currentWidget?.sessionContext?.isReady", timeout=90_000)
+        self.page.wait_for_function("jupyterapp.shell.currentWidget?.sessionContext?.isReady")
         self.page.evaluate("void jupyterapp.commands.execute('notebook:run-all-cells')")
 
     def save(self) -> str:
@@ -75,10 +92,21 @@ class Notebook:
         self.page.evaluate("jupyterapp.commands.execute('docmanager:save')")
         return self.path.read_text()
 
+    def kept(self, fits: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """The state of the first cell's view that the file keeps, once it fits: a view tells its kernel later."""
+        state: dict[str, Any] = {}
+        for _ in range(300):
+            (output,) = (one for one in json.loads(self.save())["cells"][0]["outputs"] if "data" in one)
+            state = output["data"]["application/vnd.irwidget+json"]["views"][0]["state"]
+            if fits(state):
+                return state
+            self.page.wait_for_timeout(300)
+        raise AssertionError(state)
+
     def viewer(self, nth: int = 0) -> sync_api.Locator:
         """A view, once it has painted."""
         view = self.page.locator(".irw").nth(nth)
-        view.and_(self.page.locator("[data-ready]")).wait_for(timeout=90_000)
+        view.and_(self.page.locator("[data-ready]")).wait_for()
         return view
 
 
@@ -100,8 +128,8 @@ def open_notebook(server: Server, chromium: sync_api.Browser) -> Iterator[Callab
         page = contexts[0].new_page()
         route = f"lab/workspaces/{path.stem}/tree/{path.name}?reset" if app == "lab" else f"notebooks/{path.name}"
         page.goto(f"{server.url}/{route}")
-        page.wait_for_function("window.jupyterapp !== undefined", timeout=90_000)
-        page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=90_000)
+        page.wait_for_function("window.jupyterapp !== undefined")
+        page.locator(".jp-Notebook .jp-Cell").first.wait_for()
         return Notebook(page, path)
 
     yield make

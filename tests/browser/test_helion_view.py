@@ -14,6 +14,7 @@ import irwidget
 from irwidget import helion as irhelion
 from irwidget import views
 from tests.browser.accessibility import LOOKS, looking, needs_axe, violations
+from tests.browser.conftest import patient_page
 from tests.helion import kernels_matmul as mm
 
 expect = pytest.importorskip("playwright.sync_api").expect
@@ -30,7 +31,7 @@ class Page:
     def __init__(self, tab) -> None:
         self.tab = tab
         self.view = tab.locator(".irw-k[data-ready]")
-        self.view.wait_for(timeout=90_000)
+        self.view.wait_for()
         self.columns = self.view.locator(".irw-k-rows")
 
     def lit(self, column: int) -> list[str]:
@@ -55,7 +56,7 @@ class Page:
 
 @pytest.fixture(scope="module")
 def tab(chromium):
-    page = chromium.new_page(viewport={"width": 1400, "height": 700})
+    page = patient_page(chromium, height=700)
     page.errors = []
     page.on("pageerror", lambda error: page.errors.append(str(error)))
     yield page

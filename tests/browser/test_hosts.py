@@ -65,11 +65,10 @@ def marimo(tmp_path_factory) -> Iterator[str]:
     process.wait(20)
 
 
-def test_marimo(marimo, chromium):
-    page = chromium.new_page(viewport={"width": 1500, "height": 950})
-    page.goto(marimo)
-    view = page.locator(".irw[data-timeline]")
-    view.wait_for(timeout=90_000)
+def test_marimo(marimo, opened):
+    opened.goto(marimo)
+    view = opened.locator(".irw[data-timeline]")
+    view.wait_for()
     assert view.evaluate("view => view.getRootNode() instanceof ShadowRoot")
     assert view.locator(".irw-pane .cm-line.irw-gone").count() > 0
     assert view.locator(".irw-pane .cm-line").first.evaluate("line => getComputedStyle(line).fontFamily").count("mono")
@@ -79,9 +78,8 @@ def test_marimo(marimo, chromium):
     assert gutter.evaluate(background) == view.evaluate(background)
     view.locator("[data-stage='8']").click()
     assert [title.split("\n")[0] for title in view.locator(".irw-title").all_inner_texts()] == ["7", "8"]
-    page.keyboard.press("Home")
+    opened.keyboard.press("Home")
     assert view.locator(".irw-title").count() == 1
-    page.close()
 
 
 def test_nbconvert_keeps_the_code_once_and_the_dumps(tmp_path):

@@ -198,9 +198,9 @@ def test_a_reload_restores_the_view_and_the_selection(notebook):
     eventually(notebook, "w.right", "10")
     notebook.save()
     notebook.page.reload()
-    notebook.page.wait_for_function("window.jupyterapp?.shell?.currentWidget?.sessionContext?.isReady", timeout=90_000)
+    notebook.page.wait_for_function("window.jupyterapp?.shell?.currentWidget?.sessionContext?.isReady")
     live = notebook.page.locator(".irw[data-ready]", has=notebook.page.get_by_role("button", name="Tab", exact=True))
-    live.wait_for(timeout=90_000)
+    live.wait_for()
     assert titles(live) == ["9", "10"]
     assert notebook.page.locator(".irw").count() == 1, "what the file holds has made room for it"
 
@@ -301,7 +301,7 @@ def test_a_graph_is_drawn_in_lab(several):
     view, cells = several.viewer(), several.page.locator(".jp-Cell").count()
     view.get_by_text("1 file").click()
     view.get_by_role("button", name="Draw a.dot").click()
-    view.locator("dialog[data-drawn]").wait_for(timeout=90_000)
+    view.locator("dialog[data-drawn]").wait_for()
     assert "an edge" in view.locator("dialog svg").text_content()
     several.page.keyboard.press("Escape")
     assert several.page.locator(".jp-Cell").count() == cells
@@ -320,7 +320,7 @@ def test_the_passes_inside_a_step_of_llvm_open_when_asked(several):
     view = several.viewer(1)
     view.locator("[data-stage='1']").click()
     view.get_by_role("button", name="Passes inside").click()
-    view.locator(".irw-row").nth(3).wait_for(timeout=90_000)
+    view.locator(".irw-row").nth(3).wait_for()
     assert view.get_by_role("button", name="Passes inside").count() == 0
     assert python(several, "v.stages()[-1]") == "'default<O2>'"
     assert titles(view)[1] == "1"
@@ -331,7 +331,7 @@ def test_of_a_large_lowering_the_last_change_comes_first_and_the_rest_fills_in(o
     opened.run_all()
     view = opened.viewer()
     assert titles(view) == ["2", "3"]
-    view.and_(opened.page.locator("[data-timeline]")).wait_for(timeout=90_000)
+    view.and_(opened.page.locator("[data-timeline]")).wait_for()
     assert view.locator(".irw-pending").count() == 0
     view.locator("[data-stage='1']").click()
     assert view.locator(".irw-status").inner_text().startswith("−1 +1 line, 1 change")

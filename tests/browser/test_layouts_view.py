@@ -34,32 +34,30 @@ def test_it_is_drawn_in_a_notebook(open_notebook):
     )
     opened.run_all()
     view = opened.page.locator(".jp-OutputArea-output .irw-l")
-    view.locator("canvas").first.wait_for(timeout=90_000)
+    view.locator("canvas").first.wait_for()
     view.locator(".irw-l-has", has_text="convert_layout").click()
     assert "by shared memory" in view.locator(".irw-l-title").inner_text()
 
 
-def test_a_line_draws_its_tensor_and_an_element_names_its_owners(chromium, tmp_path):
+def test_a_line_draws_its_tensor_and_an_element_names_its_owners(opened, tmp_path):
     low = irwidget.lower(TEXT, to="raw_ir", pipeline="triton-opt --cse")
     low.layouts(0).to_html(tmp_path / "layouts.html")
-    page = chromium.new_page(viewport={"width": 1300, "height": 900})
-    page.goto((tmp_path / "layouts.html").as_uri())
-    page.locator(".irw-l-has", has_text="tt.func").hover()
-    assert "%x" in page.locator(".irw-l-title").inner_text()
-    assert page.locator("canvas").count() == 1
-    page.locator(".irw-l-has", has_text="convert_layout").click()
-    assert "by shared memory" in page.locator(".irw-l-title").inner_text()
-    assert page.locator("canvas").count() == 2
-    page.locator(".irw-l-side").hover()
-    page.locator("canvas").first.click(position={"x": 5 * 28 + 3, "y": 9 * 28 + 3})
-    told = page.locator(".irw-l-owner").inner_text().splitlines()
+    opened.goto((tmp_path / "layouts.html").as_uri())
+    opened.locator(".irw-l-has", has_text="tt.func").hover()
+    assert "%x" in opened.locator(".irw-l-title").inner_text()
+    assert opened.locator("canvas").count() == 1
+    opened.locator(".irw-l-has", has_text="convert_layout").click()
+    assert "by shared memory" in opened.locator(".irw-l-title").inner_text()
+    assert opened.locator("canvas").count() == 2
+    opened.locator(".irw-l-side").hover()
+    opened.locator("canvas").first.click(position={"x": 5 * 28 + 3, "y": 9 * 28 + 3})
+    told = opened.locator(".irw-l-owner").inner_text().splitlines()
     kinds = [BLOCKED % ("1, 1", "4, 1"), BLOCKED % ("1, 2", "2, 2")]
     assert told == [f"(9, 5) {'; '.join(owner(9, 5, kind))}" for kind in kinds]
-    page.locator("canvas").first.press("ArrowRight")
-    assert page.locator(".irw-l-owner").inner_text().startswith(f"(9, 6) {owner(9, 6, kinds[0])[0]}")
-    page.get_by_label("Colour by").select_option("register")
-    assert "coloured by register" in page.locator("canvas").first.get_attribute("aria-label")
+    opened.locator("canvas").first.press("ArrowRight")
+    assert opened.locator(".irw-l-owner").inner_text().startswith(f"(9, 6) {owner(9, 6, kinds[0])[0]}")
+    opened.get_by_label("Colour by").select_option("register")
+    assert "coloured by register" in opened.locator("canvas").first.get_attribute("aria-label")
     for how in LOOKS if AXE.exists() else ():
-        with looking(page, how):
-            assert violations(page, ".irw-l") == [], how
-    page.close()
+        with looking(opened, how):
+            assert violations(opened, ".irw-l") == [], how

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from playwright.sync_api import expect
 
 from irwidget import views
@@ -35,14 +33,7 @@ def test_a_note_is_kept_in_the_notebook_and_by_the_next_run(open_notebook):
     view.locator("[data-stage='13'][aria-selected='true']").wait_for()
     text = write(view, 3, "why twice?")
     eventually(page, "[one['note'] for one in w.notes]", "['why twice?']")
-    kept = None
-    for _ in range(300):
-        (output,) = (one for one in json.loads(opened.save())["cells"][0]["outputs"] if "data" in one)
-        if notes := output["data"]["application/vnd.irwidget+json"]["views"][0]["state"]["notes"]:
-            (kept,) = notes
-            break
-        page.wait_for_timeout(300)
-    assert kept
+    (kept,) = opened.kept(lambda state: bool(state["notes"]))["notes"]
     assert (kept["note"], kept["text"].strip()) == ("why twice?", text)
 
     page.evaluate("jupyterapp.serviceManager.sessions.shutdownAll()")
@@ -50,13 +41,13 @@ def test_a_note_is_kept_in_the_notebook_and_by_the_next_run(open_notebook):
     server = page.url.split("/lab")[0]
     again.goto(f"{server}/lab/workspaces/{opened.path.stem}-again/tree/{opened.path.name}#pass=13&line=2")
     saved = again.locator(".irw[data-timeline]")
-    saved.wait_for(timeout=90_000)
+    saved.wait_for()
     assert saved.get_by_role("button", name="Notes (1)").count() == 1
     saved.locator("[data-stage='13'][aria-selected='true']").wait_for()
-    again.wait_for_function("jupyterapp.shell.currentWidget?.sessionContext?.isReady", timeout=90_000)
+    again.wait_for_function("jupyterapp.shell.currentWidget?.sessionContext?.isReady")
     again.evaluate("void jupyterapp.commands.execute('notebook:run-all-cells')")
     fresh = again.locator(".irw", has=again.get_by_role("button", name="Tab", exact=True))
-    fresh.wait_for(timeout=90_000)  # a new kernel's, which knows of no notes
+    fresh.wait_for()  # a new kernel's, which knows of no notes
     fresh.get_by_role("button", name="Notes (1)").wait_for()
     eventually(again, "[one['note'] for one in w.notes]", "['why twice?']")
     again.close()
@@ -67,7 +58,7 @@ def test_a_page_is_saved_with_its_notes(tab, tmp_path):
     path.write_text(views.page([lower()]))
     tab.goto(path.as_uri())
     view = tab.locator(".irw[data-timeline]")
-    view.wait_for(timeout=90_000)
+    view.wait_for()
     text = write(view, 3, "<b>why</b> </script> twice?")
     view.get_by_role("button", name="Notes (1)").click()
     with tab.expect_download() as saving:
@@ -75,7 +66,7 @@ def test_a_page_is_saved_with_its_notes(tab, tmp_path):
     saving.value.save_as(path)
     tab.goto(path.as_uri())
     view = tab.locator(".irw[data-timeline]")
-    view.wait_for(timeout=90_000)
+    view.wait_for()
     view.get_by_role("button", name="Notes (1)").click()
     assert "<b>why</b> </script> twice?" in view.locator("dialog li").inner_text()
     view.locator("dialog li button").first.click()
@@ -88,7 +79,7 @@ def test_lowerings_of_one_name_are_told_apart(tab, tmp_path):
     path.write_text(views.page([lower(), lower()]))
     tab.goto(path.as_uri())
     view = tab.locator(".irw[data-timeline]")
-    view.wait_for(timeout=90_000)
+    view.wait_for()
     lowering = view.get_by_label("Lowering", exact=True)
     titles = ["model → llvm_mlir", "model → llvm_mlir (2)"]
     assert lowering.locator("option").all_inner_texts() == titles
@@ -105,5 +96,5 @@ def test_lowerings_of_one_name_are_told_apart(tab, tmp_path):
     tab.goto("about:blank")
     tab.goto(path.as_uri() + status[status.index("#") :])
     opened = tab.locator(".irw[data-timeline]").get_by_label("Lowering", exact=True)
-    opened.wait_for(timeout=90_000)
+    opened.wait_for()
     assert opened.evaluate("one => one.selectedOptions[0].label") == titles[1]

@@ -18,7 +18,7 @@ def view(tab, tmp_path_factory):
     path.write_text(views.page([lower()]))
     tab.goto(path.as_uri())
     shown = tab.locator(".irw[data-timeline]")
-    shown.wait_for(timeout=90_000)
+    shown.wait_for()
     shown.locator("[data-stage='8']").click()
     shown.get_by_role("button", name="Ops", exact=True).click()
     return shown
@@ -85,11 +85,11 @@ def test_thousands_of_operations_move_smoothly(tab, tmp_path):
     path.write_text(views.page([Trace("x", (dump("input", text, step=-1),))]))
     tab.goto(path.as_uri())
     view = tab.locator(".irw[data-timeline]")
-    view.wait_for(timeout=90_000)
+    view.wait_for()
     view.get_by_role("button", name="Ops", exact=True).click()
     view.get_by_role("button", name="Graph", exact=True).click()
     graph = view.locator(f"canvas[data-drawn='{MANY}']")
-    graph.wait_for(timeout=90_000)
+    graph.wait_for()
     took = graph.evaluate(
         """async canvas => {
           const took = [];

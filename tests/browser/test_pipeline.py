@@ -20,7 +20,7 @@ p"""
 def notebook(open_notebook):
     opened = open_notebook(SHOW)
     opened.run_all()
-    opened.page.locator(".irw-pl[data-ready][data-passes=true]").wait_for(timeout=90_000)
+    opened.page.locator(".irw-pl[data-ready][data-passes=true]").wait_for()
     return opened
 
 
@@ -30,7 +30,7 @@ def view(notebook):
 
 
 def status(notebook, view, wanted: str) -> None:
-    view.and_(notebook.page.locator(f"[data-status={wanted}]")).wait_for(timeout=90_000)
+    view.and_(notebook.page.locator(f"[data-status={wanted}]")).wait_for()
 
 
 def test_the_keyboard_is_enough(notebook, view):

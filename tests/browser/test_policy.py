@@ -14,11 +14,10 @@ from pathlib import Path
 import pytest
 import torch
 
-import irwidget
 from irwidget import views
 from irwidget.spyre import TensorSpec, compile
 from irwidget.trace import Trace, dump
-from tests.browser.test_sweep import IR
+from tests.browser import test_sweep
 
 ROOT = Path(__file__).parents[2]
 
@@ -45,11 +44,7 @@ def _helion(path: Path) -> None:
     path.write_text(views.page([low.trace]))
 
 
-def _sweep(path: Path) -> None:
-    irwidget.sweep({"good": (IR.replace("\\n", "\n"),)}, ["raw_ir"]).to_html(path)
-
-
-PAGES = {"viewer": _viewer, "spyre": _spyre, "helion": _helion, "sweep": _sweep}
+PAGES = {"viewer": _viewer, "spyre": _spyre, "helion": _helion, "sweep": test_sweep.write_page}
 SHOWN = {"viewer": ".irw[data-timeline]", "spyre": ".irw-s[data-ready]", "helion": ".irw-k[data-ready]",
          "sweep": ".irw-w-cell"}  # fmt: skip
 
@@ -101,30 +96,27 @@ INJECTED = """
 
 
 @pytest.fixture(params=PAGES)
-def page(request, chromium, tmp_path, server):
+def page(request, opened, tmp_path, server):
     """An offline page with hostile elements put into it before the browser reads it."""
     path = tmp_path / "page.html"
     PAGES[request.param](path)
     text = path.read_text()
     hostile = INJECTED.replace("HOST", server[0])
     path.write_text(text.replace("<body>", f"<body>{hostile}").replace("</body>", f"{hostile}</body>"))
-    opened = chromium.new_page()
     opened.errors = []
     opened.on("pageerror", lambda error: opened.errors.append(str(error)))
     opened.goto(path.as_uri())
-    opened.locator(SHOWN[request.param]).first.wait_for(timeout=90_000)
-    yield request.param, opened
-    opened.close()
+    opened.locator(SHOWN[request.param]).first.wait_for()
+    return request.param
 
 
-def test_only_the_pages_own_script_runs_and_nothing_is_loaded(page, server):
-    name, opened = page
+def test_only_the_pages_own_script_runs_and_nothing_is_loaded(page, opened, server):
     host, asked = server
-    if name == "sweep":
+    if page == "sweep":
         opened.locator(".irw-w-cell").click()
-        frame = opened.frame_locator(".irw-w-detail ~ * iframe, .irw-w iframe").first
-        frame.locator(".cm-line", has_text="arith.addf").first.wait_for()
-    if name == "viewer":  # Graphviz needs a worker and WebAssembly
+        opened.locator(".irw-w-frame").wait_for()
+        opened.frame_locator(".irw-w-frame").locator(".cm-line", has_text="arith.addf").first.wait_for()
+    if page == "viewer":  # Graphviz needs a worker and WebAssembly
         opened.get_by_text("1 file").click()
         opened.get_by_role("button", name="Draw g.dot").click()
         opened.locator("dialog svg").wait_for()
@@ -133,27 +125,25 @@ def test_only_the_pages_own_script_runs_and_nothing_is_loaded(page, server):
     opened.evaluate("document.getElementById('sends').submit()")
     opened.wait_for_timeout(300)
     ours = [frame for frame in opened.frames if "chrome-error" not in frame.url]
-    assert [frame.evaluate("window.hacked") for frame in ours] == [None] * (2 if name == "sweep" else 1)
+    assert [frame.evaluate("window.hacked") for frame in ours] == [None] * (2 if page == "sweep" else 1)
     assert asked == []
     assert not opened.errors
 
 
-def test_the_page_is_as_hostile_as_it_looks(chromium, tmp_path, server):
+def test_the_page_is_as_hostile_as_it_looks(opened, tmp_path, server):
     """Without the policy the same elements do run and load."""
     path = tmp_path / "page.html"
     _viewer(path)
     text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", path.read_text())
     path.write_text(text.replace("<body>", f"<body>{INJECTED.replace('HOST', server[0])}"))
-    opened = chromium.new_page()
     opened.goto(path.as_uri())
-    opened.locator(SHOWN["viewer"]).wait_for(timeout=90_000)
+    opened.locator(SHOWN["viewer"]).wait_for()
     assert opened.evaluate("window.hacked") == 1
     assert {"/script.js", "/image.png", "/sheet.css"} <= set(server[1])
     server[1].clear()
-    opened.close()
 
 
-def test_the_index_of_the_gallery_has_no_script(chromium, tmp_path, server):
+def test_the_index_of_the_gallery_has_no_script(opened, tmp_path, server):
     done = subprocess.run(
         [sys.executable, str(ROOT / "docs/gallery.py"), str(tmp_path / "none"), str(tmp_path)],
         capture_output=True,
@@ -164,10 +154,8 @@ def test_the_index_of_the_gallery_has_no_script(chromium, tmp_path, server):
     path = tmp_path / "index.html"
     hostile = INJECTED.replace("HOST", server[0])
     path.write_text(path.read_text().replace("<body>", f"<body>{hostile}"))
-    opened = chromium.new_page()
     opened.goto(path.as_uri())
     opened.wait_for_timeout(300)
     assert opened.evaluate("window.hacked") is None
     assert server[1] == []
     assert opened.evaluate("getComputedStyle(document.body).maxWidth") != "none"
-    opened.close()

@@ -22,13 +22,13 @@ def test_progress_says_what_goes_on_and_stops_during_the_export(open_notebook):
     page = notebook.page
     bar = page.locator(".irw-progress")
     stop = bar.get_by_role("button", name="Stop")
-    bar.locator(".irw-phases li", has_text="torch.export").first.wait_for(timeout=90_000)
-    page.locator(".irw-list").wait_for(timeout=90_000)  # the view has taken the place of the progress
+    bar.locator(".irw-phases li", has_text="torch.export").first.wait_for()
+    page.locator(".irw-list").wait_for()  # the view has taken the place of the progress
     assert page.locator(".jp-Cell").nth(1).locator(".irw-progress").count() == 0
     last = page.locator(".jp-Cell").nth(3)
-    last.locator("[aria-current]", has_text="torch.export").wait_for(timeout=90_000)
+    last.locator("[aria-current]", has_text="torch.export").wait_for()
     stop.click()
-    last.locator(".jp-OutputArea", has_text="interrupted").wait_for(timeout=90_000)
+    last.locator(".jp-OutputArea", has_text="interrupted").wait_for()
     page.wait_for_function("!document.querySelector('.irw-progress')")
     assert evaluate(page, "wait") == "90"  # the kernel lives
     assert "ended without a result" in last.inner_text()
@@ -44,10 +44,10 @@ def test_stopped_in_a_pass_the_view_comes_before_the_texts(open_notebook, tmp_pa
     )
     notebook.run_all()
     cell = notebook.page.locator(".jp-Cell").nth(1)
-    cell.locator(".irw-running", has_text="sleep").wait_for(timeout=90_000)
+    cell.locator(".irw-running", has_text="sleep").wait_for()
     cell.get_by_role("button", name="Stop").click()
-    cell.locator(".irw-list", has_text="not here yet").wait_for(timeout=90_000)
+    cell.locator(".irw-list", has_text="not here yet").wait_for()
     assert "Not compared: the texts had not come when this was written" in notebook.save()
     on.touch()
-    cell.locator(".irw-pane", has_text="func.func @f").first.wait_for(timeout=90_000)
+    cell.locator(".irw-pane", has_text="func.func @f").first.wait_for()
     assert "not here yet" not in cell.inner_text()

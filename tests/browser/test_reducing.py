@@ -17,14 +17,13 @@ except irwidget.IRWidgetError as error:
     low = error.lowering
 w = irwidget.views.show([low.trace], key="a", lowerings=[low])
 w"""
-LATE = 90_000
 
 
 @pytest.fixture(scope="module")
 def view(open_notebook):
     opened = open_notebook(CELL)
     opened.run_all()
-    opened.page.locator(".irw[data-ready]").wait_for(timeout=LATE)
+    opened.page.locator(".irw[data-ready]").wait_for()
     return opened.viewer()
 
 
@@ -32,7 +31,7 @@ def test_a_failure_becomes_small_and_ends_in_the_text_to_paste(view):
     place = view.locator(".irw-reducing")
     assert place.get_by_role("button").all_inner_texts() == ["Minimise"]  # of text there is no program
     place.get_by_role("button", name="Minimise").click()
-    view.locator(".irw-reducing[data-state=done]").wait_for(timeout=LATE)
+    view.locator(".irw-reducing[data-state=done]").wait_for()
     report = place.get_by_label("The text for an issue").inner_text()
     assert "math.erf" in report
     assert "arith.addf" not in report
@@ -49,7 +48,7 @@ def test_it_can_be_stopped(view):
     place.get_by_role("button", name="Minimise again").click()
     place.get_by_role("button", name="Stop").click()
     ended = view.locator(".irw-reducing[data-state=stopped], .irw-reducing[data-state=done]")
-    ended.wait_for(timeout=LATE)
+    ended.wait_for()
     assert place.get_by_role("button", name="Minimise again").count() == 1
 
 

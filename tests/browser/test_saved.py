@@ -60,7 +60,7 @@ def test_a_view_comes_back_alive(open_notebook, shown, app):
         opened.viewer()
     page = reopened(opened, app)
     view = page.locator(".irw[data-timeline]")
-    view.wait_for(timeout=90_000)
+    view.wait_for()
     assert page.locator(".irw").count() == 1
     assert "Error displaying widget" not in page.locator(".jp-OutputArea").inner_text()
     view.locator("[data-stage='13']").click()
@@ -79,7 +79,7 @@ def test_of_what_is_too_large_the_summary_comes_back_and_says_why(open_notebook)
     opened.run_all()
     opened.viewer()
     page = reopened(opened, "lab")
-    page.get_by_text("The notebook keeps views of up to").wait_for(timeout=90_000)
+    page.get_by_text("The notebook keeps views of up to").wait_for()
     assert "one-shot-bufferize" in page.locator(".jp-OutputArea").inner_text()
     assert page.locator(".irw").count() == 0
     page.close()

@@ -37,7 +37,7 @@ def test_two_clicks_say_why_two_kernels_are_not_one(tab, tmp_path):
     path.write_text(document(view(schedule._state(DRAWN), schedule.html(DRAWN), "schedule"), "f", ["schedule"]))
     tab.goto(path.as_uri())
     shown = tab.locator(".irw-c[data-ready]")
-    shown.wait_for(timeout=90_000)
+    shown.wait_for()
     boxes = shown.locator(".irw-c-box")
     assert shown.locator(".irw-c-cut").all_inner_texts() == ["graph 0, true_graph_0"]
     assert "16, over 4" in boxes.nth(1).inner_text()

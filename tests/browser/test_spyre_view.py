@@ -39,7 +39,7 @@ class Page:
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.goto(path.as_uri())
         self.view = page.locator(".irw-s[data-ready]")
-        self.view.wait_for(timeout=90_000)
+        self.view.wait_for()
 
     def rows(self, label: str) -> list[list[str]]:
         table = self.view.get_by_role("table", name=label, exact=True)
