@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from operator import sub
@@ -13,7 +12,7 @@ import torch
 from irwidget.frontends.decompositions_bytes import value_of
 from irwidget.frontends.decompositions_kinds import How
 from irwidget.frontends.decompositions_narrow import single
-from irwidget.frontends.decompositions_pools import along, around, each, first, framed, within
+from irwidget.frontends.decompositions_pools import along, around, each, first, framed, of_windows, within
 
 aten: Any = torch.ops.aten
 
@@ -91,7 +90,7 @@ def _of_slices(rank: int) -> Callable[..., Any]:
     ) -> Any:
         sizes = [each(one, rank) for one in (kernel, stride or kernel, padding)]
         dimensions = list(map(along, x.shape[-rank:], *sizes, [1] * rank, [ceil_mode] * rank))
-        total = _summed(single(x), dimensions, around(dimensions))
+        total = of_windows(torch.add, single(x), dimensions, around(dimensions), 0)
         if by is not None or (padded and not ceil_mode):
             return _quotient(total, by or math.prod(sizes[0])).to(x.dtype)
         inside = torch.ones(x.shape[-rank:], dtype=total.dtype, device=x.device)
@@ -100,22 +99,13 @@ def _of_slices(rank: int) -> Callable[..., Any]:
         if padded:
             inside = aten.constant_pad_nd.default(inside, ahead, 1)
             behind = [one - other for one, other in zip(behind, ahead, strict=True)]
-        return _quotient(total, _summed(inside, dimensions, behind)).to(x.dtype)
+        return _quotient(total, of_windows(torch.add, inside, dimensions, behind, 0)).to(x.dtype)
 
     return made
 
 
 def _quotient(total: Any, number: Any) -> Any:
     return total / number if total.dtype.is_floating_point else torch.div(total, number, rounding_mode="trunc")
-
-
-def _summed(x: Any, dimensions: list[Any], padding: list[Any]) -> Any:
-    """The sum of every window, dimension by dimension, with zeros around."""
-    made = aten.constant_pad_nd.default(x, padding, 0) if any(padding) else x
-    for dim, (_, slices) in zip(range(-len(dimensions), 0), dimensions, strict=True):
-        rest = (slice(None),) * (-1 - dim)
-        made = functools.reduce(torch.add, [made[(..., one, *rest)] for one in slices])
-    return made
 
 
 def _in_batch(pool: Any, rank: int) -> How:

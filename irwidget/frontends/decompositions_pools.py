@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 import torch
 
 from irwidget.frontends.decompositions_bytes import value_of
+from irwidget.frontends.decompositions_kinds import How
 from irwidget.frontends.decompositions_narrow import even_parts
 
 aten: Any = torch.ops.aten
@@ -67,12 +69,13 @@ def around(dimensions: list[Any]) -> list[Any]:
 
 
 def _largest(x: Any, dimensions: list[Any]) -> Any:
-    """Of integers: the largest of every window, and the first place of it in the tensor without padding."""
+    """The largest of every window, and the first place of it in the tensor without padding; of NaN, the last."""
     inside = x.shape[-len(dimensions) :]
     places = torch.arange(math.prod(inside), device=x.device).reshape(inside).expand(x.shape)
     padding = around(dimensions)
+    real = x.dtype.is_floating_point
     if any(padding):
-        x = aten.constant_pad_nd.default(x, padding, torch.iinfo(x.dtype).min)
+        x = aten.constant_pad_nd.default(x, padding, -math.inf if real else torch.iinfo(x.dtype).min)
         places = aten.constant_pad_nd.default(places, padding, -1)
     best: Any = None
     place: Any = None
@@ -81,9 +84,45 @@ def _largest(x: Any, dimensions: list[Any]) -> Any:
         if best is None:
             best, place = value.clone(), at.clone()
             continue
-        place = torch.where((value > best) | (place < 0), at, place)
+        more = (value > best) | value.isnan() if real else value > best
+        place = torch.where(more | (place < 0), at, place)
         best = torch.maximum(best, value)
     return best, place
+
+
+def of_windows(
+    combine: Callable[[Any, Any], Any], x: Any, dimensions: list[Any], padding: list[Any], number: Any
+) -> Any:
+    """What a function of two makes of all elements of a window, dimension by dimension, with a number around."""
+    made = aten.constant_pad_nd.default(x, padding, number) if any(padding) else x
+    for dim, (_, slices) in zip(range(-len(dimensions), 0), dimensions, strict=True):
+        rest = (slice(None),) * (-1 - dim)
+        made = reduce(combine, [made[(..., one, *rest)] for one in slices])
+    return made
+
+
+def _by_dimension(rank: int, takes: Callable[..., bool]) -> How:
+    def made(
+        x: Any, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+    ) -> Any:
+        if not takes(x, kernel, stride, padding, dilation):
+            return NotImplemented
+        sizes = [each(one, rank) for one in (kernel, stride or kernel, padding, dilation)]
+        dimensions = list(map(along, x.shape[-rank:], *sizes, [ceil_mode] * rank))
+        values = of_windows(torch.maximum, x, dimensions, around(dimensions), -math.inf)
+        return values, _largest(x, dimensions)[1]
+
+    return takes, made
+
+
+def _is_dilated(x: Any, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, *_: Any) -> bool:
+    """Whether elements of an image's window are apart, which TOSA's are not ("TOSA 1.0", max_pool2d)."""
+    return _has_known_windows(x, (0, 0)) and value_of(x).dtype.is_floating_point and set(each(dilation, 2)) != {1}
+
+
+def _is_volume(x: Any, *_: Any) -> bool:
+    """Whether windows are of volumes, of which TOSA has none."""
+    return _has_known_windows(x, (0, 0, 0)) and value_of(x).dtype.is_floating_point
 
 
 def within(length: Any, kernel: int, stride: int, padding: int, ceil: bool) -> tuple[Any, Any]:
@@ -190,11 +229,14 @@ TABLE: dict[Any, Callable[..., Any]] = {
 """By operator."""
 TAKES: dict[Any, Callable[..., bool]] = {operator: _is_taken(rank) for operator, rank in _POOLS.items()}
 """Whether an operator of the table is taken apart for some arguments."""
-CEILED: dict[Any, tuple[Callable[..., bool], Callable[..., Any]]] = {
-    operator: (_is_ceiled, _ceiled(operator, rank)) for operator, rank in _POOLS.items()
-}
+CEILED: dict[Any, How] = {operator: (_is_ceiled, _ceiled(operator, rank)) for operator, rank in _POOLS.items()}
 """By operator, what torch-mlir lowers to something else in StableHLO: whether it is taken apart, and how."""
-UNEVEN: dict[Any, tuple[Callable[..., bool], Callable[..., Any]]] = {
+IN_TOSA: dict[Any, How] = {
+    aten.max_pool2d_with_indices.default: _by_dimension(2, _is_dilated),
+    aten.max_pool3d_with_indices.default: _by_dimension(3, _is_volume),
+}
+"""What TOSA has no operation for."""
+UNEVEN: dict[Any, How] = {
     aten.adaptive_max_pool2d.default: (_are_uneven, _adaptive_max),
     aten.adaptive_max_pool3d.default: (_has_known_windows, _adaptive_max),
 }

@@ -489,6 +489,19 @@ def averaged(x: torch.Tensor) -> Any:
     )
 
 
+def largest(x: torch.Tensor) -> Any:
+    """Largest of windows in three dimensions and of those with elements apart, and where they are; of NaN the last."""
+    of_images, of_volumes = nn.functional.max_pool2d, nn.functional.max_pool3d
+    x = torch.where(x > 2.3, float("nan"), torch.where(x < -2, -torch.inf, x))
+    whole, image = (x * 7).nan_to_num(neginf=-9).int(), x.flatten(2)[:, :, :36].reshape(2, 3, 4, 9)
+    return (
+        *(of_volumes(x, 2), of_volumes(x[0], (2, 1, 3), (1, 2, 2)), of_volumes(whole, 2), of_volumes(x.half(), 2, 1)),
+        *of_volumes(x, (3, 2, 2), 2, 1, ceil_mode=True, return_indices=True),
+        *(of_volumes(x, 2, 1, 0, (1, 2, 1)), nn.functional.max_pool1d(x.flatten(2), 3, 2, 1, 4)),
+        *of_images(image, (2, 3), (1, 2), 1, 2, ceil_mode=True, return_indices=True),
+    )
+
+
 def cut(x: torch.Tensor) -> Any:
     """Pads by fewer elements than none, in one dimension and several, of each kind of elements."""
     pad, whole = nn.functional.pad, (x * 50).int()
@@ -542,5 +555,5 @@ PROGRAMS: dict[Callable[..., Any], tuple[torch.Tensor, ...]] = {
     sliced: (_weight(6, 4),),
     cut: (_weight(5, 4),),
     mixed: (_weight(5, 4), torch.arange(-4, 9, 3)),
-    averaged: (_weight(2, 3, 5, 6, 7),),
+    **dict.fromkeys((averaged, largest), (_weight(2, 3, 5, 6, 7),)),
 }

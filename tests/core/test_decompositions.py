@@ -46,6 +46,7 @@ from tests.core.decomposed import (
     infinite,
     known,
     large,
+    largest,
     lengths,
     many,
     masked,
@@ -167,7 +168,8 @@ SOMETIMES = [
     *((selected, LINALG), (windows, TOSA)),
     *((single, target) for target in (LINALG, TOSA, STABLEHLO)),
     *((convolved, target) for target in (LINALG, TOSA, STABLEHLO)),
-    *((averaged, TOSA), (sliced, TOSA), (sliced, LINALG), (cut, TOSA), (mixed, TOSA), (mixed, STABLEHLO)),
+    *((averaged, TOSA), (largest, TOSA), (sliced, TOSA), (sliced, LINALG), (cut, TOSA), (mixed, TOSA)),
+    (mixed, STABLEHLO),
 ]
 
 
