@@ -461,6 +461,9 @@ def of(program: ExportedProgram, language: str) -> Chosen:
     wrong = {node.target for node in nodes if decompositions_wrong.takes(node, language)}
     wrong |= {operator for node in nodes for operator in decompositions_resize.rounded(node)}
     wrong |= decompositions_folded.operators(program)
+    placed = decompositions_pools.placed(nodes, language)
+    refused |= set(placed)
+    table = {**table, **{one: decompositions_bytes.either(made, table[one]) for one, made in placed.items()}}
     mixed = decompositions_mixed.operators(nodes, language)
     wrong |= mixed
     table = {**table, **{one: decompositions_mixed.in_one(one, table.get(one)) for one in mixed}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from typing import Any
 
@@ -116,13 +116,18 @@ def _by_dimension(rank: int, takes: Callable[..., bool]) -> How:
 
 
 def _is_dilated(x: Any, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, *_: Any) -> bool:
-    """Whether elements of an image's window are apart, which TOSA's are not ("TOSA 1.0", max_pool2d)."""
-    return _has_known_windows(x, (0, 0)) and value_of(x).dtype.is_floating_point and set(each(dilation, 2)) != {1}
+    return _is_of(2)(x) and set(each(dilation, 2)) != {1}
 
 
-def _is_volume(x: Any, *_: Any) -> bool:
-    """Whether windows are of volumes, of which TOSA has none."""
-    return _has_known_windows(x, (0, 0, 0)) and value_of(x).dtype.is_floating_point
+def placed(nodes: Iterable[torch.fx.Node], language: str) -> dict[Any, Callable[..., Any]]:
+    """Pools of which the places are used where a language has the values alone, and what they become."""
+    operator, (_, made) = _PLACED.get(language, (None, (None, None)))
+    used = any(node.target == operator and any(user.args[1:] == (1,) for user in node.users) for node in nodes)
+    return {operator: made} if made and used else {}
+
+
+def _is_of(rank: int) -> Callable[..., bool]:
+    return lambda x, *_: _has_known_windows(x, (0,) * rank) and value_of(x).dtype.is_floating_point
 
 
 def within(length: Any, kernel: int, stride: int, padding: int, ceil: bool) -> tuple[Any, Any]:
@@ -233,9 +238,13 @@ CEILED: dict[Any, How] = {operator: (_is_ceiled, _ceiled(operator, rank)) for op
 """By operator, what torch-mlir lowers to something else in StableHLO: whether it is taken apart, and how."""
 IN_TOSA: dict[Any, How] = {
     aten.max_pool2d_with_indices.default: _by_dimension(2, _is_dilated),
-    aten.max_pool3d_with_indices.default: _by_dimension(3, _is_volume),
+    aten.max_pool3d_with_indices.default: _by_dimension(3, _is_of(3)),
 }
-"""What TOSA has no operation for."""
+"""What TOSA has no operation for: it pools images alone, of elements beside each other ("TOSA 1.0", max_pool2d)."""
+_PLACED: dict[str, tuple[Any, How]] = {
+    "TOSA": (aten.max_pool2d_with_indices.default, _by_dimension(2, _is_of(2))),
+    "StableHLO": (aten.max_pool3d_with_indices.default, _by_dimension(3, _is_of(3))),
+}
 UNEVEN: dict[Any, How] = {
     aten.adaptive_max_pool2d.default: (_are_uneven, _adaptive_max),
     aten.adaptive_max_pool3d.default: (_has_known_windows, _adaptive_max),

@@ -5,6 +5,7 @@ It goes element by element, so that it is for what cannot be compiled alone.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from irwidget import private_torch_mlir
@@ -42,6 +43,7 @@ def run(module: Any, invocation: Invocation) -> jit.Calls:
 def _called(module: Any, invocation: Invocation) -> jit.Calls:
     for planned in mlir.plan(_FIRST, module.context):
         mlir.run(planned, module)
+    _with_something(module)
     if others := sorted({one.name for one in mlir.operations(module.operation) if not one.name.startswith(_KNOWN)}):
         raise ValueError(", ".join(others))
     with_values(module)
@@ -57,6 +59,21 @@ def _called(module: Any, invocation: Invocation) -> jit.Calls:
             )
             for inputs in invocation.inputs
         )
+
+
+def _with_something(module: Any) -> None:
+    """Tensors that nothing has written are of ones, bit by bit, which no float is: it shows where they are read."""
+    ir = mlir.ir
+    for one in list(mlir.operations(module.operation)):
+        if one.name != "tensor.empty" or len(one.operands):
+            continue
+        kind = ir.RankedTensorType(one.results[0].type)
+        width = 8 if str(kind.element_type) == "i1" else getattr(kind.element_type, "width", 0)
+        bits = Array(b"\xff" * (math.prod(kind.shape) * width // 8), ())
+        with one.location, ir.InsertionPoint(one):
+            own = ir.Operation.create("stablehlo.constant", [kind], attributes={"value": _tensor(bits, kind)})
+        one.results[0].replace_all_uses_with(own.result)
+        one.erase()
 
 
 def with_values(module: Any, *, unsigned: bool = False) -> None:

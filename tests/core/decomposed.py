@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -502,6 +503,18 @@ def largest(x: torch.Tensor) -> Any:
     )
 
 
+def placed(x: torch.Tensor) -> Any:
+    """Where the largest of windows are, of each kind of elements."""
+    of_images, of_volumes = nn.functional.max_pool2d, nn.functional.max_pool3d
+    x = torch.where(x < -1, -torch.inf, x)
+    made = [
+        of_images(x[0], 3, 2, 1, return_indices=True),
+        of_images((x[0] * 7).clamp(-9).int(), 2, return_indices=True),
+    ]
+    made += [of_volumes(one, 2, (1, 2, 3), (1, 0, 1), return_indices=True) for one in (x, x[1].half())]
+    return *itertools.chain(*made), of_images(x[1], 2), of_volumes(x, 3)
+
+
 def cut(x: torch.Tensor) -> Any:
     """Pads by fewer elements than none, in one dimension and several, of each kind of elements."""
     pad, whole = nn.functional.pad, (x * 50).int()
@@ -555,5 +568,5 @@ PROGRAMS: dict[Callable[..., Any], tuple[torch.Tensor, ...]] = {
     sliced: (_weight(6, 4),),
     cut: (_weight(5, 4),),
     mixed: (_weight(5, 4), torch.arange(-4, 9, 3)),
-    **dict.fromkeys((averaged, largest), (_weight(2, 3, 5, 6, 7),)),
+    **dict.fromkeys((averaged, largest, placed), (_weight(2, 3, 5, 6, 7),)),
 }

@@ -672,7 +672,17 @@ def narrowed(x):
     return y, z, (x * 1000).to(torch.int8).sort(0)
 
 
-@pytest.mark.parametrize("model", [scattered, narrowed])
+def unwritten(x):
+    """Torch-mlir leaves `tensor.empty` in StableHLO."""
+    made = []
+    for dtype in (torch.float32, torch.float16, torch.int64, torch.bool):
+        y = torch.empty(6, 4, dtype=dtype)
+        y[2:], y[:2] = x[2:], x[:2]
+        made.append(y)
+    return made
+
+
+@pytest.mark.parametrize("model", [scattered, narrowed, unwritten])
 def test_what_nothing_compiles_of_stablehlo_is_interpreted(model):
     torch.manual_seed(0)
     low = irwidget.lower(model, torch.randn(6, 4), to="stablehlo_mlir", check=True, elide=False)

@@ -59,6 +59,7 @@ from tests.core.decomposed import (
     outside,
     own,
     paired,
+    placed,
     places,
     powers,
     products,
@@ -169,7 +170,7 @@ SOMETIMES = [
     *((single, target) for target in (LINALG, TOSA, STABLEHLO)),
     *((convolved, target) for target in (LINALG, TOSA, STABLEHLO)),
     *((averaged, TOSA), (largest, TOSA), (sliced, TOSA), (sliced, LINALG), (cut, TOSA), (mixed, TOSA)),
-    (mixed, STABLEHLO),
+    *((mixed, STABLEHLO), (placed, TOSA), (placed, STABLEHLO)),
 ]
 
 

@@ -104,6 +104,7 @@ def gradient(x: torch.Tensor) -> Any:
 
 X = torch.ones(9).reshape(3, 3)  # a view, of which torch.export keeps a range of the size that it is of
 DYNAMIC = ({0: torch.export.Dim("b"), 1: torch.export.Dim("s")},)
+LONG = ({0: torch.export.Dim("s", min=4)},)
 REFUSED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...], Any, str]] = {
     "no operation": (unknown, (X,), None, "aten.special_airy_ai has no operation in torch-mlir"),
     "a sparse input": (sparse, (SPARSE, X), None, "input a is a sparse tensor"),
@@ -115,7 +116,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...], Any, str]
     "as many as a mask has": (chosen, (X,), None, "lowered: aten.index.Tensor has no form in TOSA ("),
     "by two masks": (both, (X,), None, "cannot trace both: how many elements an operator takes depends on the values"),
     "a pool of integers": (averaged, (X,), None, "aten.avg_pool3d has no form in TOSA here"),
-    "places of a pool": (placed, (X,), None, "aten.max_pool2d_with_indices has no form in TOSA here"),
+    "places of a pool": (placed, (torch.ones(5, 6),), LONG, "aten.max_pool2d_with_indices needs sizes as values, and"),
     "bytes that are constants": (shifted, (X,), None, "has no form in TOSA ('tosa.const' op expected same"),
     "a number of 64 bits": (far, (X,), None, "lowered: aten.sub.Tensor has no form in TOSA (failed to legalize"),
     "a convolution of int64": (convolved, (X,), None, "aten.conv1d has no form in TOSA ('tosa.conv2d' op attribute"),
