@@ -123,7 +123,10 @@ class NotebookCell:
     """Takes the user's own error, which the shell has shown: what came before is lowered, and then the cell fails."""
 
     def run(self) -> None:
-        """Run it. Raises AlreadyShown for an error of the user's own."""
+        """Run it. Raises AlreadyShown for an error of the user's own, UsageError for a cell magic below ours."""
+        if self.text.startswith("%%"):
+            magic = self.text.split()[0]
+            raise UsageError(f"{magic} is below %%lower, where IPython knows no cell magic. Put {magic} above %%lower")
         quiet = private_ipython.ends_in_semicolon(self.shell, self.text)
         with (
             private_ipython.numbered(self.shell, self.source),

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from irwidget import ipython_syntax
 from irwidget.errors import UsageError
 from irwidget.frontends import base, modes
 from irwidget.frontends.cell import Call, Candidate, variable
@@ -164,21 +165,21 @@ class _Names:
     used: list[str]
     """Names that it only reads."""
 
-    @staticmethod
-    def of(source: str) -> _Names:
-        try:
-            body = ast.parse(source).body
-        except SyntaxError:  # IPython syntax such as a nested magic; the cell ran, so only the hints are lost
-            return _Names([], [])
+    @classmethod
+    def of(cls, source: str) -> _Names:
         bound: dict[str, None] = {}
         used: dict[str, None] = {}
-        for statement in body:
+        for statement in ipython_syntax.parsed(source):
             if isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
                 bound[statement.name] = None
                 continue
             for node in ast.walk(statement):
                 if isinstance(node, ast.Name):
                     (bound if isinstance(node.ctx, ast.Store) else used)[node.id] = None
+                elif inside := ipython_syntax.code_of_magic(node):
+                    inner = cls.of(inside)
+                    bound |= dict.fromkeys(inner.bound)
+                    used |= dict.fromkeys(inner.used)
         return _Names(list(bound), [name for name in used if name not in bound])
 
 

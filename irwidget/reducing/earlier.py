@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from irwidget import ipython_syntax
 from irwidget.reducing import python
 
 
@@ -38,11 +39,7 @@ def _uses(statement: ast.stmt, said: str) -> frozenset[str]:
 
 def _statements(cell: str) -> list[ast.stmt]:
     """Those of a cell; of one under `%%lower`, those below it. `cell` is as IPython runs it."""
-    try:
-        found = ast.parse(cell).body
-    except (SyntaxError, ValueError):
-        return []
-    match found:
+    match found := ipython_syntax.parsed(cell):
         case [ast.Expr(ast.Call(ast.Attribute(attr="run_cell_magic"), [*_, ast.Constant(str(below))]))]:
             return _statements(below)
         case _:

@@ -81,6 +81,10 @@ PAIRINGS = {
         "def f(p, q):\n    return p @ q\nq = 1\ngiven = {'q': torch.randn(6, 7), 'p': torch.randn(5, 6)}",
         "tensor<5x7xf32>",
     ),
+    "lines of IPython's own": (
+        "!true\nfiles = !true\n%time p = torch.randn(5, 6)\ndef f(p, q):\n    return p @ q\nq = torch.randn(6, 7)",
+        "tensor<5x7xf32>",
+    ),
     "explore": ("import irwidget\nirwidget.explore(Net(), torch.randn(3, 4))", "tensor<3x4xf32>"),
     "explorer's own call": ("__explore__(Net(), torch.randn(6, 4))", "tensor<6x4xf32>"),
     "explorer's own call, several inputs": (
@@ -133,6 +137,7 @@ def test_line_magic_takes_objects_that_exist(shell, run):
     ("cell", "expected"),
     [
         ("%%lower --to tosa\nx = 1", "Did you mean tosa_mlir"),
+        ("%%lower --to tosa_mlir\n%%time\nx = 1", "Put %%time above %%lower"),
         ("%%lower --too tosa_mlir\nx = 1", "no option '--too'"),
         ("%%lower\nx = 1", "Say what to lower to"),
         ("%%lower --to tosa_mlir\nx = 1", "found no model"),

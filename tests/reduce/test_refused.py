@@ -66,7 +66,7 @@ def test_names_are_looked_for_in_the_last_cell_that_has_them():
     cells = [
         "a = 1\nb = a",
         "a = 2\nc = 0",
-        "get_ipython().run_cell_magic('lower', '--to x', 'd = b\\n')",
+        "get_ipython().run_cell_magic('lower', '--to x', '!true\\nd = b\\n')",
         "d += c",
         "d = (",
     ]
