@@ -6,6 +6,9 @@ import pytest
 
 from irwidget.reducing import failing
 from irwidget.reducing.failing import Kind, kind_of
+from irwidget.reducing.pool import Pool
+from irwidget.reducing.search import Search
+from irwidget.reducing.tasks import IRTask, Outcome
 from irwidget.trace import Failure, Verdict
 
 
@@ -71,3 +74,18 @@ def test_what_a_back_end_cannot_select_is_the_operation(said, operation):
     crash = "llc: pass codegen crashed (the worker was killed by SIGABRT: LLVM ERROR: {} (in function: {}))"
     one, other = (kind_of(Failure(0, "codegen", crash.format(said, name), kind="tool")) for name in ("f", "src.2"))
     assert (one.operation, one) == (operation, other)
+
+
+def test_a_predicate_is_asked_of_complete_lowerings_only():
+    with Pool() as pool:
+        search = Search(pool, lambda text: IRTask(text, ()), str, None, lambda text: "math.erf" not in text, 1.0)
+        failed = Outcome(Kind("pass", "cse", "", "failed"))
+        assert [search.same(one) for one in (Outcome(None, "arith.addf"), Outcome(None, "math.erf"), failed)] == [
+            True, False, False,
+        ]  # fmt: skip
+
+
+def test_of_candidates_side_by_side_the_first_is_taken():
+    with Pool(2) as pool:
+        assert [pool.first([("", one), ("", other)], lambda *_: True) for one, other in
+                ((True, True), (False, True), (False, False))] == [0, 1, None]  # fmt: skip

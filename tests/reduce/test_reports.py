@@ -63,7 +63,7 @@ def test_constants_of_a_file_are_kept_where_what_is_wrong_is_about_them(tmp_path
     )
     assert cli.main(["reduce", str(tmp_path / "in.mlir"), "--pipeline", "mlir-opt --cse", "--contains", "10, 11]"]) == 0
     report = capsys.readouterr().out
-    assert "Reduced from 4 operations to " in report
+    assert report.startswith("The last dump contains '10, 11]'\nReduced from 4 operations to ")
     assert f"dense<[{numbers}]>" in report
 
 
@@ -97,6 +97,7 @@ def test_all_of_a_report():
         "The predicate holds\nReduced from 1 operation to 1.\n\n"
         "```mlir\na\n```\n\n```sh\nmlir-opt --cse input.mlir\n```"
     )
+    assert least.of_text("a\nb").report == least.report.replace("The predicate holds", r"The last dump contains 'a\nb'")
     assert least.account == ""
 
 
