@@ -61,8 +61,8 @@ def carried(obj: object) -> tuple[Any, ...] | None:
 
 def _decorated(function: Any, configs: list[dict[str, Any]], key: Any, settings: dict[str, Any]) -> Any:
     helion = importlib.import_module("helion")
-    if unknown := settings.keys() - helion.Settings().to_dict().keys():
-        raise UnsupportedError(f"This Helion has no setting {', '.join(sorted(unknown))}, which {function.__name__} has")
+    if unknown := ", ".join(sorted(settings.keys() - helion.Settings().to_dict().keys())):
+        raise UnsupportedError(f"This Helion has no setting {unknown}, which {function.__name__} has")
     given: dict[str, Any] = {"configs": [helion.Config(**one) for one in configs]} if len(configs) > 1 else {}
     given |= {"config": helion.Config(**configs[0])} if len(configs) == 1 else {}
     return helion.kernel(function, **given, **({"key": key} if key else {}), **settings)

@@ -151,7 +151,9 @@ def _kind(kind: str, pass_name: str, message: str) -> Kind:
     among = listed[1].split(", ") if listed else []
     said = said[: listed.start()] if listed else said
     named = _OPERATION.search(said) or _MACHINE_OPERATION.search(said)
-    operation = named[named.lastindex or 0] if named else next((one for one in among if one != _LEFT_OVER), "".join(among[:1]))
+    operation = (
+        named[named.lastindex or 0] if named else next((one for one in among if one != _LEFT_OVER), "".join(among[:1]))
+    )
     head = said.partition(": %")[0].partition(': "')[0]
     told = " ".join(_VARIES.sub(" ", head).split())
     return Kind(kind, pass_name, operation, told, frozenset(among), place[2] if place else "")
