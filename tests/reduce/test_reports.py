@@ -186,6 +186,14 @@ def test_what_the_programs_of_the_command_say_is_told(pipeline, said):
     assert reduced(PAIR, pipeline, external=True).again is None
 
 
+@pytest.mark.external
+def test_programs_run_again_unless_it_was_they_that_ran():
+    one, program = Step("opt", "-O1"), Step("llc", "", program=True)
+    text = "define void @f() {\n  ret void\n}\n"
+    found = [installed.run(text, steps, 20) for steps in ((one, program), (program,))]
+    assert [again and again.fails for again in found] == [False, None]
+
+
 def test_a_command_that_the_program_does_not_take_shows_no_failure():
     step = Step("torch-mlir-opt", "--pass-pipeline='builtin.module(func.func(chlo-legalize-to-stablehlo))'")
     again = installed.run("module {}", (step,), 20)
