@@ -40,6 +40,7 @@ def reduce(words: list[str]) -> None:
     text: str | None = known.contains
     predicate = None if text is None else lambda last: text in last
     reduced = (_python if python else _ir)(path, parsed, predicate)
+    reduced = reduced if text is None else reduced.of_text(text)
     if parsed.output:
         output.ir(reduced.text, parsed.output)
     if parsed.json:

@@ -21,6 +21,8 @@ from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
 
+from irwidget.errors import UnsupportedError
+
 SAVED_ARGUMENTS = "irwidget_arguments"
 """Key in `node.meta`: the (args, kwargs) of a node before Helion prepared it for Inductor."""
 
@@ -40,6 +42,10 @@ def is_kernel(obj: object) -> bool:
     return any(kind is not None and isinstance(obj, kind) for kind in kinds)
 
 
+_DRAWN = ("autotune_random_seed",)
+"""Settings whose default is another each time."""
+
+
 def carried(obj: object) -> tuple[Any, ...] | None:
     """How pickle makes a kernel anew in a process that has another release of Helion; None for other objects."""
     home = sys.modules.get("helion.runtime.kernel")
@@ -47,6 +53,7 @@ def carried(obj: object) -> tuple[Any, ...] | None:
         return None
     kernel: Any = obj
     usual, given = type(kernel.settings)().to_dict(), kernel.settings.to_dict()
+    usual |= {name: given[name] for name in _DRAWN if name in given}
     settings = {name: value for name, value in given.items() if name not in usual or usual[name] != value}
     configs = [dict(one.config) for one in kernel.configs]
     return _decorated, (kernel.fn, configs, kernel._key_fn, settings)  # pyright: ignore[reportPrivateUsage]
@@ -54,6 +61,8 @@ def carried(obj: object) -> tuple[Any, ...] | None:
 
 def _decorated(function: Any, configs: list[dict[str, Any]], key: Any, settings: dict[str, Any]) -> Any:
     helion = importlib.import_module("helion")
+    if unknown := ", ".join(sorted(settings.keys() - helion.Settings().to_dict().keys())):
+        raise UnsupportedError(f"This Helion has no setting {unknown}, which {function.__name__} has")
     given: dict[str, Any] = {"configs": [helion.Config(**one) for one in configs]} if len(configs) > 1 else {}
     given |= {"config": helion.Config(**configs[0])} if len(configs) == 1 else {}
     return helion.kernel(function, **given, **({"key": key} if key else {}), **settings)

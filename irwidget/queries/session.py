@@ -132,6 +132,7 @@ class Session:
         if contains and low.trace.failure is None and contains not in low.text:
             raise UsageError(f"The text at the end of {name} does not contain {contains!r}: nothing to look for")
         reduced = low.reduce((lambda text: contains in text) if contains else None, seconds=_limit(seconds))
+        reduced = reduced.of_text(contains) if contains else reduced
         return {
             "operations": [reduced.before, reduced.operations],
             "complete": reduced.complete,

@@ -11,6 +11,9 @@ from irwidget.toolchain import crashes
 from irwidget.trace import Failure, Verdict, syntax
 
 _OPERATION = re.compile(r"['\"]([a-z_]\w*(?:\.[\w$]+)+)['\"]")
+_MACHINE_OPERATION = re.compile(r"\bintrinsic[ (][%@](llvm\.[\w.]+)|[:=] (G_(?!INTRINSIC)\w+)")
+"""What LLVM's back ends cannot select: an intrinsic, or an operation of GlobalISel, behind its results."""
+_IN_FUNCTION = re.compile(r" \(in function: [^()\n]*\)")
 _VARIES = re.compile(
     r"%[\w$.#-]+|@[\w$.-]+|(?<!\w\+)0x[0-9a-fA-F]+|\bt\d+\b|\b(?!0x)\d[\w.]*|<[^\n]*?>+|\b(?:tensor|memref|vector)\b(?!\.)|\bi\d+\b|/[\w./-]+|\s+"
 )
@@ -140,15 +143,17 @@ def timed_out(kind: Kind | None) -> bool:
 
 
 def _kind(kind: str, pass_name: str, message: str) -> Kind:
-    said = _SIGNATURE.sub("in function", message.strip().split("\n")[0])
+    said = _SIGNATURE.sub("in function", _IN_FUNCTION.sub("", message.strip().split("\n")[0]))
     said = _LIMIT.sub("timed out", said)
     place = _PLACE.search(said)
     said = _PLACE.sub(r"\1", said)
     listed = _LISTED.search(said)
     among = listed[1].split(", ") if listed else []
     said = said[: listed.start()] if listed else said
-    named = _OPERATION.search(said)
-    operation = named[1] if named else next((one for one in among if one != _LEFT_OVER), "".join(among[:1]))
+    named = _OPERATION.search(said) or _MACHINE_OPERATION.search(said)
+    operation = (
+        named[named.lastindex or 0] if named else next((one for one in among if one != _LEFT_OVER), "".join(among[:1]))
+    )
     head = said.partition(": %")[0].partition(': "')[0]
     told = " ".join(_VARIES.sub(" ", head).split())
     return Kind(kind, pass_name, operation, told, frozenset(among), place[2] if place else "")

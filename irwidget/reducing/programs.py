@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,8 @@ from irwidget.reducing.pool import Pool
 from irwidget.reducing.report import Reduced
 from irwidget.reducing.search import Predicate, Search
 from irwidget.reducing.tasks import FileTask, Outcome
-from irwidget.toolchain.lock import versions
+from irwidget.registry import targets
+from irwidget.toolchain import lock
 from irwidget.trace import Step
 
 _T = TypeVar("_T")
@@ -82,7 +84,7 @@ def reduce(
         def made(best: _T, *, complete: bool, last: Outcome = first) -> Reduced:
             steps, ir = _stock(last)
             said = last.message if kind else ""
-            tools = last.tools or versions((), folders)
+            tools = {**_versions(form.text(best), words, folders), **last.tools}
             return Reduced(
                 form.text(best), form.count(best), before, kind, steps, test.tried, complete, tools, "python",
                 (*words, *more_words), said, dict(test.ways), test.seconds, ir, tuple(test.raised),
@@ -99,6 +101,18 @@ def reduce(
         except (IRWidgetError, KeyboardInterrupt):
             complete = complete and not kind
         return made(best, complete=complete, last=last)
+
+
+def _versions(text: str, words: Sequence[str], folders: Sequence[str]) -> dict[str, str]:
+    """Those of the compilers that a file imports, and of the tools of the IR type that it is lowered to."""
+    nodes = [*ast.walk(ast.parse(text))]
+    imported = {one.name.partition(".")[0] for node in nodes if isinstance(node, ast.Import) for one in node.names}
+    imported |= {str(node.module).partition(".")[0] for node in nodes if isinstance(node, ast.ImportFrom)}
+    found = {name: lock.installed(name, folders) for name in lock.embedded() if name in imported}
+    target = targets.get(words[words.index("--to") + 1]) if "--to" in words else None
+    return {name: version or "missing" for name, version in found.items()} | lock.versions(
+        target.steps if target else (), folders
+    )
 
 
 def _failing(first: Outcome, wanted: Kind | None) -> Kind:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from irwidget import pipelines
 from irwidget.experiments import files, stock
@@ -60,8 +60,14 @@ class Reduced:
     """Of a Python file, the IR that the pass failed on, where it is known."""
     raised: tuple[Exception, ...] = field(default=(), repr=False)
     """What the predicate raised of candidates, which were then not taken."""
+    holds: str = "The predicate holds"
+    """What is said in place of a failure."""
     again: Again | None = field(default=None, repr=False)
     """What the programs of `command` make of it, where they are here and others ran."""
+
+    def of_text(self, contained: str) -> Reduced:
+        """The same where the predicate was that the last text contains another."""
+        return replace(self, holds=f"The last dump contains {contained!r}")
 
     @property
     def pipeline(self) -> str:
@@ -111,7 +117,7 @@ class Reduced:
         state = "" if self.complete else " (stopped before nothing more could be taken out)"
         return "\n".join(
             [
-                str(self.failure or "The predicate holds"),
+                str(self.failure or self.holds),
                 *([self.message.strip()] if self.message.strip() else []),
                 *([_ANY_CRASH] if self.failure and self.failure.other_crashes else []),
                 f"Reduced from {_counted(self.before, 'operation')} to {self.operations}{state}.",

@@ -15,6 +15,7 @@ import helion.language as hl
 import pytest
 import torch
 
+from irwidget.errors import UnsupportedError
 from irwidget.helion import eager_mode, private
 from tests.helion import kernels_matmul as mm
 from tests.helion import kernels_pointwise as pw
@@ -85,6 +86,14 @@ def test_a_decorated_function_is_a_kernel_with_its_function_settings_and_configs
     assert copy is not mm.matmul
     assert copy.fn is mm.matmul.fn
     assert copy.settings.static_shapes == mm.matmul.settings.static_shapes
+
+
+def test_another_helion_gets_the_settings_that_the_user_made():
+    make, (function, configs, key, settings) = private.carried(doubled)
+    assert settings == {}, "the user made none; a seed is another each time"
+    assert private.carried(helion.kernel(doubled.fn, static_shapes=False))[1][3] == {"static_shapes": False}
+    with pytest.raises(UnsupportedError, match="no setting of_tomorrow, which doubled has"):
+        make(function, configs, key, {**settings, "of_tomorrow": 1})
 
 
 def test_a_bound_kernel_counts_as_a_kernel(bound: Any):

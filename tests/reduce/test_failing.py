@@ -6,6 +6,9 @@ import pytest
 
 from irwidget.reducing import failing
 from irwidget.reducing.failing import Kind, kind_of
+from irwidget.reducing.pool import Pool
+from irwidget.reducing.search import Search
+from irwidget.reducing.tasks import IRTask, Outcome
 from irwidget.trace import Failure, Verdict
 
 
@@ -54,3 +57,35 @@ def test_a_failure_that_lists_no_operation_is_not_one_that_lists_some():
     listing = Kind("pass", "p", "a.b", "failed", frozenset({"a.b", "c.d"}))
     fewer, none, more = (replace(listing, among=frozenset(one)) for one in ({"a.b"}, (), {"a.b", "e.f"}))
     assert [listing.includes(one) for one in (listing, fewer, none, more, None)] == [True, True, False, False, False]
+
+
+@pytest.mark.parametrize(
+    ("said", "operation"),
+    [
+        ("unable to legalize instruction: %3:_(s8) = G_LOAD %0:_(p0) :: (load (s5) from %ir.p, align 2)", "G_LOAD"),
+        ("unable to legalize instruction: G_STORE %3:_(s5), %0:_(p0)", "G_STORE"),
+        ("cannot select: %6:vr128(<4 x s32>), %7:vecr(<4 x s32>) = G_UNMERGE_VALUES %3:vr256", "G_UNMERGE_VALUES"),
+        ("unable to map instruction: %17:_(s32) = G_INTRINSIC intrinsic(@llvm.ctpop.i5), %0", "llvm.ctpop.i5"),
+        ("Cannot select: intrinsic %llvm.nvvm.shfl.sync.idx", "llvm.nvvm.shfl.sync.idx"),
+        ("unable to translate instruction: call", ""),
+    ],
+)
+def test_what_a_back_end_cannot_select_is_the_operation(said, operation):
+    crash = "llc: pass codegen crashed (the worker was killed by SIGABRT: LLVM ERROR: {} (in function: {}))"
+    one, other = (kind_of(Failure(0, "codegen", crash.format(said, name), kind="tool")) for name in ("f", "src.2"))
+    assert (one.operation, one) == (operation, other)
+
+
+def test_a_predicate_is_asked_of_complete_lowerings_only():
+    with Pool() as pool:
+        search = Search(pool, lambda text: IRTask(text, ()), str, None, lambda text: "math.erf" not in text, 1.0)
+        failed = Outcome(Kind("pass", "cse", "", "failed"))
+        assert [search.same(one) for one in (Outcome(None, "arith.addf"), Outcome(None, "math.erf"), failed)] == [
+            True, False, False,
+        ]  # fmt: skip
+
+
+def test_of_candidates_side_by_side_the_first_is_taken():
+    with Pool(2) as pool:
+        assert [pool.first([("", one), ("", other)], lambda *_: True) for one, other in
+                ((True, True), (False, True), (False, False))] == [0, 1, None]  # fmt: skip

@@ -197,6 +197,14 @@ def test_lines_that_belong_together_go_together():
     assert best.strip() == "%b = two ["
 
 
+def test_a_value_in_place_of_another_is_not_put_into_longer_names():
+    def holds(tried):
+        return re.search(r"use .*%10\b", tried) and ("%1 =" in tried or not re.search(r"%1\b", tried))
+
+    (*_, best) = lines.smaller("%1 = one %a\nuse %1, %10\n", Plain(holds))
+    assert best.strip() == "use %a, %10"
+
+
 def test_a_message_has_its_class_and_nothing_of_one_program():
     def kind(said):
         return kind_of(Failure(0, "codegen", said, kind="tool"))
@@ -208,6 +216,21 @@ def test_a_message_has_its_class_and_nothing_of_one_program():
     error = "error: <unknown>:0:0: in function main { ptr } (ptr, i64): stack arguments are not supported"
     assert kind(error) == kind(error.replace("main { ptr } (ptr, i64)", "f void (i32)"))
     assert kind(error) != kind(error.replace("stack arguments", "variable arguments"))
+
+
+def test_arguments_in_place_of_results_have_names_of_their_own():
+    text = (
+        "define i32 @f(ptr %p, ptr %q) {\n  %a = load i32, ptr %p\n  %b = load i32, ptr %q\n"
+        "  %m = mul i32 %a, %b\n  ret i32 %m\n}\n"
+    )
+
+    def holds(tried):
+        found = re.search(r"mul i32 (%\w+), (%\w+)\n", tried)
+        return found is not None and found[1] != found[2] and verified(tried) is None
+
+    (*_, best) = llvm.smaller(llvm.normal(text), Plain(holds))
+    assert llvm.count(best) == 2
+    assert "load" not in best
 
 
 def test_phis_forget_the_blocks_that_do_not_lead_to_them_any_more():

@@ -78,6 +78,8 @@ def test_a_model_that_cannot_be_lowered_becomes_small():
     assert "linalg_eigh" in reduced.text
     assert "Linear" not in reduced.text
     assert "--to linalg_on_tensors_mlir" in reduced.report
+    assert "\nVersions: torch 2." in reduced.report
+    assert reduced.tools.keys() == {"torch", "torch-mlir"}, "no tool ran"
     namespace = {}
     exec(reduced.text.replace("irwidget.explore(", "found = ("), namespace)
     with pytest.raises(ExportError, match="linalg_eigh"):

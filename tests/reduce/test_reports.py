@@ -63,7 +63,7 @@ def test_constants_of_a_file_are_kept_where_what_is_wrong_is_about_them(tmp_path
     )
     assert cli.main(["reduce", str(tmp_path / "in.mlir"), "--pipeline", "mlir-opt --cse", "--contains", "10, 11]"]) == 0
     report = capsys.readouterr().out
-    assert "Reduced from 4 operations to " in report
+    assert report.startswith("The last dump contains '10, 11]'\nReduced from 4 operations to ")
     assert f"dense<[{numbers}]>" in report
 
 
@@ -97,6 +97,7 @@ def test_all_of_a_report():
         "The predicate holds\nReduced from 1 operation to 1.\n\n"
         "```mlir\na\n```\n\n```sh\nmlir-opt --cse input.mlir\n```"
     )
+    assert least.of_text("a\nb").report == least.report.replace("The predicate holds", r"The last dump contains 'a\nb'")
     assert least.account == ""
 
 
@@ -183,6 +184,14 @@ def test_what_the_programs_of_the_command_say_is_told(pipeline, said):
     assert found.again.fails
     assert re.search(f"\nRun as {PROGRAM}: {said}\nVersions: ", found.report)
     assert reduced(PAIR, pipeline, external=True).again is None
+
+
+@pytest.mark.external
+def test_programs_run_again_unless_it_was_they_that_ran():
+    one, program = Step("opt", "-O1"), Step("llc", "", program=True)
+    text = "define void @f() {\n  ret void\n}\n"
+    found = [installed.run(text, steps, 20) for steps in ((one, program), (program,))]
+    assert [again and again.fails for again in found] == [False, None]
 
 
 def test_a_command_that_the_program_does_not_take_shows_no_failure():
