@@ -175,6 +175,11 @@ def _cause(error: Exception) -> str:
             f"it does not import the higher-order operator {hop[1]}. Next step: lower the model without it, or its "
             "parts one by one"
         )
+    if "Cannot copy out of meta tensor" in str(error):
+        return (
+            "its weights, or a tensor that it makes, are on the meta device, where they have no values. Next step: "
+            "model.to_empty(device='cpu') gives them memory, to be loaded or initialised"
+        )
     missing = error.args[0] if isinstance(error, KeyError) and error.args else None
     if not isinstance(missing, torch.dtype):
         return first_line(error)

@@ -343,6 +343,11 @@ _HINTS = (
         "define forward, or lower its parts one by one",
     ),
     (
+        ("FakeTensorDeviceMismatch",),
+        "its tensors are on several devices",
+        "make the model and all of its inputs on one device",
+    ),
+    (
         (
             "same reduction dim",
             "shapes cannot be multiplied",

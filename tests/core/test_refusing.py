@@ -85,6 +85,19 @@ class Begun(nn.Module):
         return torch.cat([torch.ones(x.shape[0], 1, 4), x], 1)
 
 
+class Empty(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(3, device="meta"))
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.weight * 2
+
+
+def elsewhere(x: torch.Tensor) -> Any:
+    return x * torch.ones(3, device="meta")
+
+
 class Repeated(nn.Module):
     def forward(self, x: torch.Tensor) -> Any:
         return x.softmax(1).repeat(1, 2)
@@ -112,6 +125,8 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...], Any, str]
     "effects": (effects, (X,), None, "linalg.inv raises errors that depend on values"),
     "no elements": (nothing, (X,), None, "has no form in TOSA, which has no tensors of no elements"),
     "another operator": (highest, (X,), None, "lowered: aten.topk has no form in TOSA (failed to legalize operation"),
+    "weights without values": (Empty(), (X,), None, "torch-mlir cannot import Empty: its weights, or a tensor that"),
+    "two devices": (elsewhere, (X,), None, "torch.export cannot trace elsewhere: its tensors are on several devices ("),
     "a count": (counted, (X,), None, "aten.bincount has no form in TOSA here"),
     "as many as a mask has": (chosen, (X,), None, "lowered: aten.index.Tensor has no form in TOSA ("),
     "by two masks": (both, (X,), None, "cannot trace both: how many elements an operator takes depends on the values"),
