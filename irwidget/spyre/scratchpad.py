@@ -248,12 +248,12 @@ def _greedy(blocks: list[LxBuffer], options: SpyreSwitches) -> tuple[dict[str, i
     in_place: dict[str, str] = {}
     live: dict[str, tuple[int, int]] = {}
     for time in sorted({b.start for b in blocks} | {b.end for b in blocks}):
-        ended = {b.name: live.pop(b.name) for b in blocks if b.end == time and b.name in live}
+        for ended in [b.name for b in blocks if b.end == time]:
+            live.pop(ended, None)
         for block in blocks:
             if block.start != time:
                 continue
-            # An operand that dies here still holds its slot while this op reads it.
-            parent = next((name for name in block.parents if name in live or name in ended), "")
+            parent = next((name for name in block.parents if name in live), "")
             if parent:
                 address: int | None = addresses[parent]
                 in_place[block.name] = parent

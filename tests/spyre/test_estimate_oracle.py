@@ -60,6 +60,8 @@ PROGRAMS = {
         [(1, 4, 32, 64), (1, 2, 32, 64), (1, 2, 32, 64)],
         {},
     ),
+    "windows of rows": (lambda a: torch.as_strided(a, (8, 4, 64), (64, 64, 1)) * 2, [(16, 64)], {}),
+    "windows of two cores": (lambda a: torch.as_strided(a, (8, 4, 64), (64, 64, 1)) * 2, [(16, 64)], {"cores": 2}),
     "without LX": (lambda a: torch.exp(a + a) - a, [(64, 128)], {"lx_planning": False}),
     "one core": (lambda a, b: torch.maximum(a, b) * a, [(16, 128)] * 2, {"cores": 1}),
     "loop over rows": (looped, [((64, 128), "A", "B")] * 2, {"cores": 8}),
