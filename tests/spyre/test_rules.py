@@ -65,9 +65,9 @@ def test_only_the_dim_that_has_the_sticks_gives_them_away():
     moved = restickified(layout, columns, rows)
     assert moved is not None
     assert moved.stride_map == (4096, 1, 64)
-    assert restickified(layout, rows, columns) is None
-    wide = device_layout((128, 128), "float16", (1, 0))
-    assert restickified(wide, (128, 1), (128, 128)) is None
+    batches = device_layout((2, 128, 64), "float16")
+    assert restickified(batches, columns, rows) is not None
+    assert restickified(batches, (2, 128 * 64), rows) is None
 
 
 def test_every_fault_that_is_kept_is_still_one_of_a_text():
