@@ -157,7 +157,7 @@ class _ProgramCompilation:
             tools={"spyre front end": SEMANTICS},
             name=self.label,
             facts=facts,
-            diagnostics=printing.diagnostics(graph, divisions),
+            diagnostics=printing.diagnostics(graph, divisions, self.options),
         )
         return SpyreProgram(
             self.label,
@@ -248,7 +248,7 @@ class _ProgramCompilation:
         hints: Mapping[str, Mapping[str, int]] = {}
         if not options.ignore_hints:
             check_hint_names(graph)
-            hints = {**hinted_divisions(graph, options), **given_divisions(graph, options)}
+            hints = {**hinted_divisions(graph), **given_divisions(graph, options)}
             graph = self._pass("coarse_tile", graph, coarse_tile)
         tiled, dynamic = graph, dynamic_units(graph)
         graph, divisions = self.record(

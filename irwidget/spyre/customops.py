@@ -164,7 +164,7 @@ def ops() -> Any:
     """`torch.ops.irwidget_spyre`, defined on first use."""
     library = torch.library.Library(NAMESPACE, "FRAGMENT")
     for name, schema in _SCHEMAS.items():
-        library.define(name + schema)
+        library.define(name + schema, tags=(torch.Tag.pointwise,) if name == "clip" else ())
         library.impl(name, _META[name], "Meta")
         library.impl(name, _CPU[name], "CPU")
     _keep.append(library)

@@ -359,17 +359,17 @@ def check_hint(
 ) -> dict[str, int]:
     """A user's division: even, within the cores, at most one reduction dim (docs/spyre-rules.md: Hints)."""
     prefix = f"Spyre backend does not support: work_division_hint: {op.buffer}"
+    reductions = [v for v, n in hint.items() if n > 1 and v not in outputs]
+    if len(reductions) > 1:
+        raise UnsupportedError(f"{prefix}: more than one reduction dim is split ({', '.join(reductions)}).{op.where()}")
+    if prod(hint.values()) > cores:
+        raise UnsupportedError(f"{prefix}: {prod(hint.values())} slices for {cores} cores (SENCORES).{op.where()}")
     for v, n in hint.items():
         if units[v] % n:
             unit = "" if units[v] == op.space[v] else f" ({units[v]} sticks)"
             raise UnsupportedError(
                 f"{prefix} dim {v} size={op.space[v]}{unit} is not evenly divisible by split={n}.{op.where()}"
             )
-    if prod(hint.values()) > cores:
-        raise UnsupportedError(f"{prefix}: {prod(hint.values())} slices for {cores} cores (SENCORES).{op.where()}")
-    reductions = [v for v, n in hint.items() if n > 1 and v not in outputs and units[v] > 1]
-    if len(reductions) > 1:
-        raise UnsupportedError(f"{prefix}: more than one reduction dim is split ({', '.join(reductions)}).{op.where()}")
     return {v: hint.get(v, 1) for v in op.space}
 
 

@@ -145,7 +145,6 @@ class LoopBuilder:
         origins = [self.origin(node)] + [o for a in node.all_input_nodes for o in self.origins.get(a, ())]
         more.setdefault("aten", custom(node).get("aten", packet(node)))
         more.setdefault("origins", tuple(sorted({o for o in origins if o})))
-        tags = getattr(node.target, "tags", ())
         self.append(
             Op(
                 f"op{len(self.ops)}",
@@ -156,7 +155,7 @@ class LoopBuilder:
                 reads=tuple(reads),
                 target=name,
                 write=more.pop("write", index_of(size, stride, 0)),
-                pointwise=torch.Tag.pointwise in tags,
+                pointwise=_is_pointwise(node),
                 **more,
             )
         )
@@ -402,3 +401,11 @@ def same_view(a: Node, b: Node) -> bool:
         y.stride(),
         y.storage_offset(),
     )
+
+
+def _is_pointwise(node: Node) -> bool:
+    """Whether PyTorch tags the op so, or the one that a decomposition says that it comes from."""
+    said = custom(node).get("aten")
+    packet_of = getattr(torch.ops.aten, said, None) if said else None
+    target = node.target if packet_of is None else getattr(packet_of, packet_of.overloads()[0])
+    return torch.Tag.pointwise in getattr(target, "tags", ())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import ceil, log2, prod
 from typing import Any, Protocol
@@ -121,10 +121,10 @@ def traffic(made: TiledOp) -> Traffic:
             continue
         read += distinct
         parts.setdefault(tensor.arg.name, []).append(tensor)
-        for tile in tensor.tiles:
-            loads = ceil(len(tile.cores) / sharers)
-            again += tile.bytes * (loads * made.iterations - passes)
-            shared += tile.bytes * loads * made.iterations if len(tile.cores) > loads else 0
+        for size, cores in _shares(tensor):
+            loads = ceil(cores / sharers)
+            again += size * (loads * made.iterations - passes)
+            shared += size * loads * made.iterations if cores > loads else 0
     twice = sum(_read_twice(of, made) for of in parts.values() if len(of) > 1)
     return Traffic(read - twice, written, max(again, 0) + twice, shared, made.moved("hbm", "pool"), made.moved("lx"))
 
@@ -132,24 +132,43 @@ def traffic(made: TiledOp) -> Traffic:
 def _distinct(tensor: TiledTensor, made: TiledOp) -> tuple[int, int]:
     """Bytes of a tensor that the op touches, each once, and in how many iterations they are others."""
     passes = prod(count for count, step in zip(made.spec.loops, tensor.advances, strict=True) if step)
-    size, _ = tensor.arg.memory or (tensor.arg.device_size, ())
+    size, coordinates = tensor.arg.memory or (tensor.arg.device_size, tensor.arg.device_coordinates)
+    if any(len(coordinate.terms) > 1 for coordinate in coordinates):  # windows, which may overlap
+        return STICK_BYTES * len(np.unique(np.concatenate(_sticks(tensor, made)))), passes
     whole = prod(size[:-1]) * STICK_BYTES
     return min(sum(tile.bytes for tile in tensor.tiles) * passes, whole), passes
 
 
+def _shares(tensor: TiledTensor) -> Iterator[tuple[int, int]]:
+    """Bytes, and how many cores want just these: of windows that overlap, tiles of several slices are the same."""
+    cores: dict[object, set[int]] = {}
+    sizes: dict[object, int] = {}
+    for tile in tensor.tiles:
+        key = (tile.address, tile.run, tile.repeats)
+        cores.setdefault(key, set()).update(tile.cores)
+        sizes[key] = tile.bytes
+    for key, size in sizes.items():
+        yield size, len(cores[key])
+
+
 def _read_twice(operands: Sequence[TiledTensor], made: TiledOp) -> int:
     """Bytes of one tensor that several operands of an op take, each in its own way, without the first time."""
-    taken: list[np.ndarray[Any, np.dtype[np.int64]]] = []
-    for operand in operands:
-        for at in itertools.product(*map(range, made.spec.loops)):
-            moved = sum(i * step for i, step in zip(at, operand.advances, strict=True))
-            for tile in operand.tiles:
-                found = (tile.address + moved) // STICK_BYTES + np.arange(tile.run // STICK_BYTES)
-                for count, distance in tile.repeats:
-                    found = np.add.outer(np.arange(count) * (distance // STICK_BYTES), found).ravel()
-                taken.append(found)
+    taken = [part for operand in operands for part in _sticks(operand, made)]
     once = STICK_BYTES * len(np.unique(np.concatenate(taken)))
     return sum(_distinct(operand, made)[0] for operand in operands) - once
+
+
+def _sticks(operand: TiledTensor, made: TiledOp) -> list[np.ndarray[Any, np.dtype[np.int64]]]:
+    """The numbers of the sticks that are touched, by iteration and tile."""
+    taken: list[np.ndarray[Any, np.dtype[np.int64]]] = []
+    for at in itertools.product(*map(range, made.spec.loops)):
+        moved = sum(i * step for i, step in zip(at, operand.advances, strict=True))
+        for tile in operand.tiles:
+            found = (tile.address + moved) // STICK_BYTES + np.arange(tile.run // STICK_BYTES)
+            for count, distance in tile.repeats:
+                found = np.add.outer(np.arange(count) * (distance // STICK_BYTES), found).ravel()
+            taken.append(found)
+    return taken
 
 
 def signature(op: OpEstimate) -> tuple[object, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -18,6 +18,8 @@ class Hint:
     """Numbers the scopes of a function in the order in which they were entered."""
     work_div: tuple[tuple[str, int], ...] = ()
     slices: tuple[tuple[str, int], ...] = ()
+    named_dims: tuple[str, ...] = ()
+    """What the dims of the results in it are called."""
 
 
 _active: ContextVar[tuple[Hint, ...]] = ContextVar("spyre_hints", default=())
@@ -36,11 +38,13 @@ def spyre_hint(
     slices: Mapping[str, int] | None = None,
     tiles: Mapping[str, int] | None = None,
     num_tiles_per_dim: Mapping[str, int] | None = None,
+    named_dims: Sequence[str] | None = None,
 ) -> Generator[None]:
     """Ask for a work division (`work_div`) or a counted loop (`slices`) over named dims.
 
     Used inside the function that is compiled. `tiles` and `num_tiles_per_dim` are other names of
-    `slices`; one scope tiles one dim, nested scopes make nested loops. Values are positive integers.
+    `slices`; one scope tiles one dim, nested scopes make nested loops. Values are positive integers. `named_dims` names
+    the dims of what is made in the scope, one name per dim: of a `torch.full`, say, which no input names.
 
     Raises UsageError for several dims in one scope, UnsupportedError for other values.
     """
@@ -55,7 +59,7 @@ def spyre_hint(
                 raise UnsupportedError(f"spyre_hint({kind}=...): {name}={count} is not positive.")
     number = _entered.get()
     _entered.set(number + 1)
-    hint = Hint(number, tuple((work_div or {}).items()), tuple(loops.items()))
+    hint = Hint(number, tuple((work_div or {}).items()), tuple(loops.items()), tuple(named_dims or ()))
     token = _active.set((*_active.get(), hint))
     try:
         yield

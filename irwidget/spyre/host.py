@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from irwidget.private_torch import ASSERT_SIZE_STRIDE, by_name, defaults
 from irwidget.spyre.bundling import HostCall
 from irwidget.spyre.hardware import SEMANTICS, STICK_BYTES
-from irwidget.spyre.ir import Buffer, BufferView, External, Graph, HostFunction
+from irwidget.spyre.ir import Buffer, BufferView, External, Graph, HostFunction, Op
 from irwidget.spyre.kernel import SpyreKernel
 from irwidget.spyre.opspec import LoopSpec, OpSpec
 
@@ -106,9 +106,10 @@ class _Calls:
         self.inputs = {given.name: given for given in graph.inputs}
         self.pieces = _buffers_of_pieces(graph, steps)
         last = _last_uses(graph, steps, self.pieces)
-        self._constants(last)
+        self.waiting = _made_outside(graph, steps, last)
         for number, step in enumerate(steps):
             taken: list[str] = []
+            self._make(number)
             if isinstance(step, HostCall):
                 taken = self._host(step)
                 if taken and number < len(steps) - 1:
@@ -120,19 +121,23 @@ class _Calls:
             ends = number == len(steps) - 1 and isinstance(step, SpyreKernel)
             self.lines += [f"del {name}" for name in dead if not ends or name in self.inputs]
             self.lines += taken
+        self._make(len(steps))
         if pool_bytes:
             self.lines.append("del _pool")
         self._allocate(view.buffer for view in graph.outputs if isinstance(view, BufferView))  # what is empty
         outputs = [_output(view, graph) for view in graph.outputs]
         self.lines.append(f"return ({', '.join(outputs)}{',' if len(outputs) == 1 else ''})")
 
-    def _constants(self, last: Mapping[str, int]) -> None:
-        for op in self.graph.ops:
-            if op.kind == "constant" and op.target in last:
-                buffer = self.graph.buffers[op.target]
-                value, dtype = _number(buffer.value), f"torch.{buffer.dtype}"
-                self.lines.append(f"{op.target} = spyre_constant_tensor({value}, torch.device('spyre:0'), {dtype})")
-                self.made.add(op.target)
+    def _make(self, number: int) -> None:
+        """What stands before a step and is part of none: constants, and buffers that its loops fill tile by tile."""
+        for op in self.waiting.get(number, ()):
+            if op.kind == "empty":
+                self._allocate([op.target])
+                continue
+            buffer = self.graph.buffers[op.target]
+            value, dtype = _number(buffer.value), f"torch.{buffer.dtype}"
+            self.lines.append(f"{op.target} = spyre_constant_tensor({value}, torch.device('spyre:0'), {dtype})")
+            self.made.add(op.target)
 
     def _check(self, names: Iterable[str]) -> None:
         """Check the inputs that are used for the first time."""
@@ -167,12 +172,32 @@ class _Calls:
         return [f"{result.target} = {step.op.buffer}[{result.part}]" for result in step.results] if several else []
 
 
+def _made_outside(graph: Graph, steps: Sequence[Step], last: Mapping[str, int]) -> dict[int, list[Op]]:
+    """Step -> constants that are used, and buffers outside of the pool that loops fill, which stand before it."""
+    step_of = _kernel_of(steps) | {step.op.name: n for n, step in enumerate(steps) if isinstance(step, HostCall)}
+    given = {name for step in steps if isinstance(step, SpyreKernel) for name in step.arguments}
+    filled = {op.target for op in graph.ops if op.loops} & given
+    found: dict[int, list[Op]] = {}
+    at = len(steps)
+    for op in reversed(graph.ops):
+        at = step_of.get(op.name, at)
+        tiles = op.kind == "empty" and op.rule == "tile" and op.target in filled
+        if tiles or (op.kind == "constant" and op.target in last):
+            found.setdefault(at, []).insert(0, op)
+    return found
+
+
+def _kernel_of(steps: Sequence[Step]) -> dict[str, int]:
+    """Op -> the kernel that it is part of, by its number among the steps."""
+    return {spec.source: n for n, step in enumerate(steps) if isinstance(step, SpyreKernel) for spec in step.specs}
+
+
 def _buffers_of_pieces(graph: Graph, steps: Sequence[Step]) -> dict[int, list[str]]:
     """Step -> buffers that are allocated before it because they are put together of pieces.
 
     Such a one is allocated even where its pieces lie in the pool, as torch-spyre does.
     """
-    step_of = {spec.source: n for n, step in enumerate(steps) if isinstance(step, SpyreKernel) for spec in step.specs}
+    step_of = _kernel_of(steps)
     found: dict[int, list[str]] = {}
     waiting: list[str] = []
     for op in graph.ops:

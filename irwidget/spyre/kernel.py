@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 from irwidget.lazy import cached_property
 from irwidget.spyre.bundling import KernelBundle
 from irwidget.spyre.ir import Graph, blaming
-from irwidget.spyre.opspec import LoopSpec, OpSpec, make_opspec
+from irwidget.spyre.opspec import LoopSpec, OpSpec, TensorArg, make_opspec
 from irwidget.spyre.options import SpyreSwitches
 from irwidget.spyre.superdsc import SuperDscPlan, plan, start_address, start_addresses, superdsc
 
@@ -70,30 +71,26 @@ class SpyreKernel:
 
     @cached_property
     def symbols(self) -> tuple[Symbol, ...]:
-        """Addresses of symbolic mode: per tensor, per core, equal ones of an op once."""
+        """Addresses of symbolic mode: per tensor, per core, equal ones of an op that move alike once."""
         found: list[Symbol] = []
         for execution in self.executions:
             made = self.plans[execution.spec.source]
-            seen: dict[int, int] = {}
-            for i, tensor in enumerate(made.tensors):
+            seen: set[tuple[int, tuple[int, ...]]] = set()
+            for tensor in made.tensors:
                 if tensor.arg.allocation[0] == "lx":
                     continue
+                offset = self._base(tensor.arg.name, tensor.arg.allocation)
                 for core in range(made.cores):
-                    address = start_address(made, tensor, core, execution.iteration)
-                    if address not in seen:
-                        seen[address] = -1 - len(found)
-                        found.append(
-                            Symbol(
-                                seen[address],
-                                execution.number,
-                                i,
-                                core,
-                                address,
-                                tensor.arg.name,
-                                address - self._base(tensor.arg.name, tensor.arg.allocation),
-                            )
-                        )
+                    key = start_address(made, tensor, core, execution.iteration), self._steps(tensor.arg)
+                    if key not in seen:
+                        seen.add(key)
+                        number = -1 - len(found)
+                        found.append(Symbol(number, execution.number, *key, tensor.arg.name, key[0] - offset))
         return tuple(found)
+
+    def _steps(self, arg: TensorArg) -> tuple[int, ...]:
+        """Bytes that an address moves by in an iteration of each loop; none where loops are unrolled."""
+        return () if self.unroll else arg.advances
 
     def _base(self, name: str, allocation: tuple[str, int]) -> int:
         return self.bases[name] if allocation[0] == "hbm" else 0
@@ -101,14 +98,22 @@ class SpyreKernel:
     def addresses(self, execution: Execution) -> list[dict[int, str]]:
         """Start addresses per tensor and core: decimal strings, or symbol ids in symbolic mode."""
         made = self.plans[execution.spec.source]
-        ids = {s.address: s.id for s in self.symbols if s.execution == execution.number} if self.symbolic else {}
+        ids = {(s.address, s.steps): s.id for s in self.symbols_of(execution)} if self.symbolic else {}
         found: list[dict[int, str]] = []
         for tensor in made.tensors:
             cores = range(made.cores)
             per_core = dict(zip(cores, start_addresses(made, tensor, cores, execution.iteration), strict=True))
             symbolic = self.symbolic and tensor.arg.allocation[0] != "lx"
-            found.append({c: str(ids[a] if symbolic else a) for c, a in per_core.items()})
+            steps = self._steps(tensor.arg)
+            found.append({c: str(ids[a, steps] if symbolic else a) for c, a in per_core.items()})
         return found
+
+    def symbols_of(self, execution: Execution) -> Sequence[Symbol]:
+        return self._by_execution.get(execution.number, ())
+
+    @cached_property
+    def _by_execution(self) -> Mapping[int, Sequence[Symbol]]:
+        return {number: list(mine) for number, mine in groupby(self.symbols, key=lambda s: s.execution)}
 
     def superdsc(self, execution: Execution) -> dict[str, Any]:
         """The JSON of one file."""
@@ -126,9 +131,9 @@ class Symbol:
 
     id: int
     execution: int
-    tensor: int
-    core: int
     address: int
+    steps: tuple[int, ...]
+    """Bytes that it moves by in an iteration of each loop around it that is not unrolled."""
     buffer: str
     offset: int
     """From the base of its argument or of the pool."""

@@ -17,8 +17,8 @@ def propagate_names(graph: Graph) -> Graph:
     names: dict[str, tuple[str, ...]] = {i.name: _names(i) for i in graph.inputs if i.dims or i.dynamic}
     ops: list[Op] = []
     for op in graph.ops:
-        found: dict[str, str] = {}
-        for read in op.tensor_reads:
+        found = _said(graph, op)
+        for read in () if found else op.tensor_reads:
             buffer = graph.buffers[read.buffer]
             for dim, name in enumerate(names.get(read.buffer, ())):
                 for v, step in read.index.steps:
@@ -32,6 +32,22 @@ def propagate_names(graph: Graph) -> Graph:
             )
         ops.append(replace(op, dims=tuple(found.items())))
     return graph.with_ops(ops)
+
+
+def _said(graph: Graph, op: Op) -> dict[str, str]:
+    """What the hints around an op call the dims of its result, by variable."""
+    said = next((hint.named_dims for hint in op.hints if hint.named_dims), ())
+    if not said or not op.computed:
+        return {}
+    out = graph.buffers[op.target]
+    if len(said) != len(out.size):
+        raise UsageError(
+            f"spyre_hint(named_dims={list(said)}) names {len(said)} dims, and {op.buffer} ({op.func}) has"
+            f" {len(out.size)}.{op.where()}"
+        )
+    by_step = {step: v for v, step in op.write.steps}
+    sized = [(name, step) for name, n, step in zip(said, out.size, out.stride, strict=True) if n != 1]
+    return {by_step[step]: name for name, step in sized if step in by_step}
 
 
 def _names(given: Input) -> tuple[str, ...]:
@@ -64,13 +80,14 @@ def dynamic_units(graph: Graph) -> Mapping[str, Mapping[str, int]]:
 
 def check_hint_names(graph: Graph) -> None:
     """Refuse hints over dims that no input names."""
-    known = named_sizes(graph)
+    known = [*named_sizes(graph), *(name for op in graph.ops for hint in op.hints for name in hint.named_dims)]
     for op in graph.ops:
         for hint in op.hints:
             for name, _ in (*hint.work_div, *hint.slices):
                 if name not in known:
                     raise UsageError(
-                        f"spyre_hint speaks of dim {name!r}, which no input has. Name dims with TensorSpec(dims=...)."
+                        f"spyre_hint speaks of dim {name!r}, which no input has. Name dims with TensorSpec(dims=...)"
+                        " or, of a tensor that is made inside, with spyre_hint(named_dims=[...])."
                         f" {near(name, known)}{op.where()}"
                     )
 
@@ -92,19 +109,13 @@ def given_divisions(graph: Graph, options: SpyreSwitches) -> Mapping[str, Mappin
     return found
 
 
-def hinted_divisions(graph: Graph, options: SpyreSwitches) -> Mapping[str, Mapping[str, int]]:
+def hinted_divisions(graph: Graph) -> Mapping[str, Mapping[str, int]]:
     """Splits that users ask for, by op and variable."""
     found: dict[str, dict[str, int]] = {}
     for op in graph.ops:
         wanted = {name: n for hint in op.hints for name, n in hint.work_div}
         if not wanted or not op.computed:
             continue
-        for name, n in wanted.items():
-            if n > options.cores:
-                raise UnsupportedError(
-                    f"Spyre backend does not support: work_division_hint: {op.buffer} asks for {name}={n} slices and"
-                    f" SENCORES is {options.cores}{op.where()}"
-                )
         by_name = {name: v for v, name in op.dims}
         splits = {by_name[name]: n for name, n in wanted.items() if name in by_name}
         if splits:

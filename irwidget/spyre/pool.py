@@ -29,7 +29,7 @@ def plan_pool(graph: Graph, in_lx: Mapping[str, int]) -> Pool:
     on_host: set[str] = set()
     pieces: dict[str, list[int]] = {}
     for step, op in enumerate(graph.ops):
-        if op.rule == "copy_into" and not op.loops:
+        if op.rule in ("copy_into", "fill"):
             pieces.setdefault(op.target, []).append(step)
         for name in (r.buffer for r in op.tensor_reads):
             read[name] = step

@@ -17,6 +17,7 @@ from irwidget.spyre.jsontext import indented
 from irwidget.spyre.kernel import SpyreKernel
 from irwidget.spyre.notes import custom
 from irwidget.spyre.opspec import LoopSpec, OpSpec
+from irwidget.spyre.options import SpyreSwitches
 from irwidget.spyre.pool import Pool
 from irwidget.spyre.restickify import LayoutChoice
 from irwidget.spyre.scratchpad import Scratchpad
@@ -79,6 +80,7 @@ def fx(module: Any) -> Printed:
         if hints:
             kind += "  hint " + "; ".join(
                 ", ".join(f"{k}={dict(v)}" for k, v in (("work_div", h.work_div), ("slices", h.slices)) if v)
+                + (f" named_dims={list(h.named_dims)}" if h.named_dims else "")
                 for h in hints
             )
         if node.op == "call_function":
@@ -326,8 +328,9 @@ def host(value: Graph, pool_bytes: int) -> Callable[[Sequence[SpyreKernel | Host
 def diagnostics(
     value: Graph,
     divisions: Sequence[Division],
+    options: SpyreSwitches,
 ) -> tuple[Diagnostic, ...]:
-    """What the user should know: spans over the limit, ops that only we run on the host, narrowed integers."""
+    """What the user should know: spans over the limit, ops that only we run on the host, narrowed integers, loops."""
     found: list[Diagnostic] = []
     for d in divisions:
         found += [Diagnostic("warning", w) for w in d.warnings]
@@ -335,6 +338,15 @@ def diagnostics(
         if op.host_reason:
             place = Location(*op.line) if op.line[0] else None
             found.append(Diagnostic("warning", f"{op.func} runs on the host: {op.host_reason}", place))
+    if any(op.loops for op in value.ops) and not (options.unroll_loops or options.bundle_symbolic_args):
+        found.append(
+            Diagnostic(
+                "warning",
+                "loops are neither unrolled nor have symbolic addresses: in bundle.mlir, as torch-spyre writes it, each"
+                " iteration is launched at the addresses of the first. bundle_symbolic_args=True has them move. Tiles,"
+                " estimate and execution here follow the loops",
+            )
+        )
     wide = [b.name for b in value.buffers.values() if b.dtype == "int64"]
     if wide:
         found.append(Diagnostic("warning", f"int64 is narrowed to 32 bits on the device: {', '.join(wide)}"))

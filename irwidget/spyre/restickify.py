@@ -211,6 +211,6 @@ def _copy(number: int, consumer: Op, source: Buffer, layout: DeviceLayout) -> tu
         module=consumer.module,
         rule="restickify",
         origins=(),
-        hints=(),
+        hints=consumer.hints,
     )
     return op, Buffer(name, source.size, source.stride, source.dtype, layout=layout)

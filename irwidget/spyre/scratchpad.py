@@ -32,8 +32,8 @@ class LxBuffer:
     start: int
     end: int
     uses: int
-    parent: str = ""
-    """An operand whose slot it may take over."""
+    parents: tuple[str, ...] = ()
+    """Operands whose slots it may take over."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,8 @@ def _eligible(graph: Graph, options: SpyreSwitches) -> tuple[dict[str, LxBuffer]
         cores = max(cores_used(user) for user in (op, *readers))
         size = graph.buffers[name].device.bytes // cores
         blocks[name] = LxBuffer(name, size, i, last + 1, 1 + len(readers))
-        parent = _parent(graph, op, blocks, position, consumers) if aten[name] else ""
-        blocks[name] = replace(blocks[name], parent=parent)
+        if aten[name]:
+            blocks[name] = replace(blocks[name], parents=_parents(graph, op, blocks, position, consumers))
     return blocks, reasons
 
 
@@ -210,16 +210,17 @@ def _slicing(op: Op, coordinates: Sequence[Coordinate], eps: int, options: Spyre
     return cores_used(op), tuple(tuple(sorted(made)) for made in dims)
 
 
-def _parent(
+def _parents(
     graph: Graph,
     op: Op,
     blocks: Mapping[str, LxBuffer],
     position: Mapping[str, int],
     consumers: Mapping[str, list[Op]],
-) -> str:
-    """An operand whose slot the result can take over."""
+) -> tuple[str, ...]:
+    """Operands whose slots the result can take over."""
     if op.aten not in _IN_PLACE and not op.pointwise:
-        return ""
+        return ()
+    found: dict[str, None] = {}
     mine = graph.buffers[op.target].device
     for read in op.tensor_reads:
         block = blocks.get(read.buffer)
@@ -229,8 +230,8 @@ def _parent(
         other = graph.buffers[read.buffer].device
         same = (other.device_size, other.stride_map) == (mine.device_size, mine.stride_map)
         if last == position[op.name] and same and block.size == blocks[op.target].size:
-            return read.buffer
-    return ""
+            found[read.buffer] = None
+    return tuple(found)
 
 
 # -- solvers ---------------------------------------------------------------------------------------
@@ -247,16 +248,16 @@ def _greedy(blocks: list[LxBuffer], options: SpyreSwitches) -> tuple[dict[str, i
     in_place: dict[str, str] = {}
     live: dict[str, tuple[int, int]] = {}
     for time in sorted({b.start for b in blocks} | {b.end for b in blocks}):
-        ended = {b.name: live.pop(b.name) for b in blocks if b.end == time and b.name in live}
+        for ended in [b.name for b in blocks if b.end == time]:
+            live.pop(ended, None)
         for block in blocks:
             if block.start != time:
                 continue
-            # An operand that dies here still holds its slot while this op reads it.
-            parent = addresses.get(block.parent) if block.parent in live or block.parent in ended else None
-            if parent is not None:
-                address: int | None = parent
-                in_place[block.name] = block.parent
-                live.pop(block.parent, None)
+            parent = next((name for name in block.parents if name in live), "")
+            if parent:
+                address: int | None = addresses[parent]
+                in_place[block.name] = parent
+                live.pop(parent, None)
             else:
                 address = _first_room(block.size, sorted(live.values()), options.lx_bytes)
             if address is not None:
@@ -283,54 +284,56 @@ def _first_room(size: int, live: list[tuple[int, int]], limit: int) -> int | Non
 
 def _fit(blocks: list[LxBuffer], options: SpyreSwitches) -> tuple[dict[str, int], dict[str, str]]:
     """Sort by span per use, subtract what overlaps in time, take the first or the tightest gap."""
-    parents = {b.parent for b in blocks if b.parent}
+    parents = {name for b in blocks for name in b.parents}
 
     def key(block: LxBuffer) -> tuple[float, int]:
         span = block.end - block.start
-        discount = 0.25 * bool(block.parent) + 0.25 * (block.name in parents)
+        discount = 0.25 * bool(block.parents) + 0.25 * (block.name in parents)
         return (span - discount) / (block.uses + 0.5), span
 
     addresses: dict[str, int] = {}
     in_place: dict[str, str] = {}
     by_name = {b.name: b for b in blocks}
-    for block in _parents_first(sorted(blocks, key=key), by_name):
+
+    def picked(gaps: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
+        tight = options.layout_solver != "firstfit"
+        return min(gaps, key=lambda gap: gap[1] - gap[0] if tight else 0, default=None)
+
+    for block in _parents_first(sorted(blocks, key=key)):
         gaps = [(0, options.lx_bytes)]
+        homes: dict[str, int] = {}
         for other, address in addresses.items():
             that = by_name[other]
-            # The slot of the operand that it may take over is free to it alone.
-            if that.start < block.end and block.start < that.end and other != block.parent:
+            if other in block.parents:  # its slot is free to what takes it over alone
+                homes[other] = address
+            elif that.start < block.end and block.start < that.end:
                 gaps = _subtract(gaps, address, address + that.size)
         fitting = [gap for gap in gaps if gap[1] - gap[0] >= block.size]
-        home = addresses.get(block.parent)
-        inside = [gap for gap in fitting if home is not None and gap[0] <= home and home + block.size <= gap[1]]
-        if inside and home is not None:
-            addresses[block.name], in_place[block.name] = home, block.parent
-        elif fitting:
-            if block.parent in addresses:
-                that = by_name[block.parent]
-                gaps = _subtract(gaps, addresses[block.parent], addresses[block.parent] + that.size)
-                fitting = [gap for gap in gaps if gap[1] - gap[0] >= block.size]
-            if not fitting:
-                continue
-            tight = min(fitting, key=lambda gap: gap[1] - gap[0])
-            addresses[block.name] = (fitting[0] if options.layout_solver == "firstfit" else tight)[0]
+        inside = {
+            gap: parent
+            for gap in fitting
+            for parent in reversed(block.parents)
+            if parent in homes and gap[0] <= homes[parent] and homes[parent] + block.size <= gap[1]
+        }
+        if (gap := picked(list(inside))) is not None:
+            addresses[block.name], in_place[block.name] = homes[inside[gap]], inside[gap]
+            continue
+        for parent, home in homes.items():
+            gaps = _subtract(gaps, home, home + by_name[parent].size)
+        if (gap := picked([gap for gap in gaps if gap[1] - gap[0] >= block.size])) is not None:
+            addresses[block.name] = gap[0]
     return addresses, in_place
 
 
-def _parents_first(blocks: list[LxBuffer], by_name: Mapping[str, LxBuffer]) -> list[LxBuffer]:
-    order: list[LxBuffer] = []
-    placed: set[str] = set()
-
-    def place(block: LxBuffer) -> None:
-        if block.name in placed:
-            return
-        if block.parent in by_name:
-            place(by_name[block.parent])
-        placed.add(block.name)
-        order.append(block)
-
-    for block in blocks:
-        place(block)
+def _parents_first(blocks: Sequence[LxBuffer]) -> list[LxBuffer]:
+    """Of those whose operands are all placed, always the first."""
+    names = {block.name for block in blocks}
+    waiting, order, placed = list(blocks), list[LxBuffer](), set[str]()
+    while waiting:
+        ready = next(b for b in waiting if placed.issuperset(names.intersection(b.parents)))
+        waiting.remove(ready)
+        placed.add(ready.name)
+        order.append(ready)
     return order
 
 

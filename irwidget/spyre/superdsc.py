@@ -284,7 +284,7 @@ def back_gaps(made: SuperDscPlan, tensor: LabeledTensor) -> dict[str, int]:
             label = made.labels[v]
             unit = arg.eps if v == arg.stick else 1
             extent, iterated = size * unit, -(-made.sizes[label] // unit) * unit
-            if extent > iterated and size > 1:
+            if extent > iterated:
                 gaps[label] = extent - iterated
             elif extent < iterated and made.spec.op == "ReStickifyOpHBM":
                 gaps[label] = iterated - extent

@@ -192,10 +192,13 @@ class _Tiler:
         """A buffer for all tiles, made before the loop; later readers and the outputs see it."""
         name = f"buf{self.number}"
         self.buffers[name] = replace(buffer, name=name)
-        self.before.append(Op(f"op{self.number}", name, "empty", "empty", target=name, rule="tile"))
+        self._empty(self.number, name)
         self.number += 1
         self.renamed[op.target] = name
         return name
+
+    def _empty(self, number: int, name: str) -> None:
+        self.before.append(Op(f"op{number}", name, "empty", "empty", target=name, rule="tile"))
 
     def _write_through(self, op: Op, plan: _OpTiling) -> None:
         if op.is_mutation:
@@ -240,6 +243,7 @@ class _Tiler:
         self.buffers[zero] = Buffer(zero, (), (), old.dtype, "constant", start, device_layout((), old.dtype))
         self.buffers[total] = replace(into.buffer, name=total)
         self.buffers[op.target] = replace(scratch, per_tile=old.per_tile)
+        self._empty(self.number + 3, total)
         self.before.append(Op(f"op{self.number}", zero, "constant", "constant", target=zero))
         self.fills.append(
             Op(
@@ -253,9 +257,9 @@ class _Tiler:
                 target=total,
                 loops=into.loops,
                 aten="full",
-                rule="constant",
+                rule="fill",
                 line=op.line,
-                origins=("full",),
+                origins=op.origins,
             )
         )
         self.body.append(replace(self._looped(op, plan), write=at))
@@ -277,10 +281,10 @@ class _Tiler:
                 pointwise=True,
                 line=op.line,
                 rule="copy_into",
-                origins=(func,),
+                origins=op.origins,
             )
         )
-        self.number += 3
+        self.number += 4
         return total
 
     def _copy_out(
@@ -321,10 +325,7 @@ class _Tiler:
             replace(v, buffer=outside.get(v.buffer, v.buffer)) if isinstance(v, BufferView) else v
             for v in self.graph.outputs
         )
-        constants = [op for op in ops if op.kind == "constant"]
-        front = [op for op in self.before if op.kind == "empty"]
-        rest = [op for op in ops if op.kind != "constant" and op not in front]
-        return replace(self.graph.with_ops([*constants, *front, *rest], self.buffers), outputs=outputs)
+        return replace(self.graph.with_ops(ops, self.buffers), outputs=outputs)
 
 
 def _tile_of(old: Buffer, op: Op, sizes: dict[str, int]) -> Buffer:

@@ -22,6 +22,9 @@ TESTS = [
     "test_execute.py::TestMemory",
     "test_execute.py::test_integers_and_floats",
     "test_host.py",
+    "test_tiling.py",
+    "test_estimate_oracle.py",
+    "test_estimate.py",
 ]
 """What is run when no kept artifact differs."""
 SECONDS = 600

@@ -304,6 +304,15 @@ OPTIONS = {
         for solver in ("greedy", "firstfit", "bestfit")
         for limit in (1677721, 100000, 70000)
     },
+    "scaled sum, all ops in LX": of(
+        lambda a, b: torch.add(a, b, alpha=2) + 1, (256, 128), (256, 128), allow_all_ops_in_lx_planning=True
+    ),
+    "clip, all ops in LX": of(
+        lambda a, b: torch.clamp(a * b, -1, 1) + b, (256, 128), (256, 128), allow_all_ops_in_lx_planning=True
+    ),
+    "two operands that die, all ops in LX": of(
+        lambda a, b: torch.tanh(a * b) * torch.neg(a) - b, (256, 128), (256, 128), allow_all_ops_in_lx_planning=True
+    ),
     "divisions": of(
         lambda a, b: torch.exp(a @ b), *MM, divisions={"buf0": {"d0": 8, "d1": 4}, "buf1": {"d0": 2, "d1": 16}}
     ),

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from irwidget.spyre import formats, hardware, opfuncs
-from irwidget.spyre.layout import device_layout
+from irwidget.spyre.layout import device_layout, restickified
+from tests.spyre.faults import faults
 from tests.spyre.programs import PROGRAMS
 
 ROOT = Path(__file__).parents[2]
@@ -56,3 +57,18 @@ def test_the_page_lists_every_pass():
     assert None not in positions, passes
     starts = [found.start() for found in positions if found is not None]
     assert starts == sorted(starts)
+
+
+def test_only_the_dim_that_has_the_sticks_gives_them_away():
+    rows, columns = (128, 64), (64, 1)
+    layout = device_layout((128, 64), "float16")
+    moved = restickified(layout, columns, rows)
+    assert moved is not None
+    assert moved.stride_map == (4096, 1, 64)
+    batches = device_layout((2, 128, 64), "float16")
+    assert restickified(batches, columns, rows) is not None
+    assert restickified(batches, (2, 128 * 64), rows) is None
+
+
+def test_every_fault_that_is_kept_is_still_one_of_a_text():
+    assert [fault for fault in faults() if fault.path.read_text().count(fault.old) != 1] == []

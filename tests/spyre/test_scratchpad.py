@@ -13,8 +13,8 @@ KIB = 1024
 
 
 def buffers(*rows):
-    """(name, bytes, first position, end, uses[, operand whose slot it may take])."""
-    return [LxBuffer(*row) for row in rows]
+    """(name, bytes, first position, end, uses[, operands whose slots it may take])."""
+    return [LxBuffer(*row[:5], row[5:]) for row in rows]
 
 
 GAP = buffers(("a", 4 * KIB, 0, 9, 2), ("b", 2 * KIB, 1, 3, 2), ("c", 4 * KIB, 2, 9, 2))
@@ -40,6 +40,21 @@ def test_greedy_takes_address_0_when_all_that_is_live_lies_above():
 def test_greedy_begins_at_whole_sticks():
     addresses, _ = solve(buffers(("a", 100, 0, 9, 2), ("b", 100, 1, 9, 2)), SpyreSwitches())
     assert addresses == {"a": 0, "b": 128}
+
+
+def test_what_waits_for_its_operand_is_placed_after_all_that_comes_before_that():
+    late, other, operand = ("c", KIB, 2, 4, 9, "p"), ("x", KIB, 1, 3, 3), ("p", KIB, 0, 3, 2)
+    addresses, in_place = solve(buffers(late, other, operand), SpyreSwitches(layout_solver="firstfit"))
+    assert addresses == {"x": 0, "p": KIB, "c": KIB}
+    assert in_place == {"c": "p"}
+
+
+@pytest.mark.parametrize("solver", ["greedy", "firstfit", "bestfit"])
+def test_of_several_operands_that_die_the_first_that_is_placed_gives_its_slot(solver):
+    a, b, c = ("a", KIB, 0, 3, 2), ("b", KIB, 1, 3, 3), ("c", KIB, 2, 9, 2, "a", "b")
+    options = SpyreSwitches(layout_solver=solver)
+    assert solve(buffers(a, b, c), options)[1] == {"c": "a"}
+    assert solve(buffers(b, c), options)[1] == {"c": "b"}
 
 
 def test_an_operand_that_dies_gives_its_slot():

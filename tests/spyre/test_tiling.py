@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 
@@ -139,6 +140,94 @@ def test_symbolic_addresses():
     assert '"symbol_ids"=[-1, -2' in text
 
 
+SCALED_ROWS = """\
+#map_0 = affine_map<(d0)[s0] -> (s0 + 2048*d0)>
+module {
+\tfunc.func @sdsc_bundle(%arg_0_base_addr: !sdscbundle.input_arg<index>, \
+%arg_1_base_addr: !sdscbundle.input_arg<index>) {
+\t\t%arg_0 = sdscbundle.input_arg_extract value from %arg_0_base_addr : !sdscbundle.input_arg<index> -> index
+\t\t%arg_1 = sdscbundle.input_arg_extract value from %arg_1_base_addr : !sdscbundle.input_arg<index> -> index
+\t\t%c0 = arith.constant 0 : index
+\t\t%c1 = arith.constant 1 : index
+\t\t%loop_bound_0 = arith.constant 4 : index
+\t\t%arg_0_core_offset_1024 = arith.constant 1024 : index
+\t\t%arg_0_core_1024 = arith.addi %arg_0, %arg_0_core_offset_1024 : index
+\t\t%arg_1_core_offset_1024 = arith.constant 1024 : index
+\t\t%arg_1_core_1024 = arith.addi %arg_1, %arg_1_core_offset_1024 : index
+\t\tscf.for %i_0 = %c0 to %loop_bound_0 step %c1 {
+\t\t\t%addr_0 = affine.apply #map_0(%i_0)[%arg_0]
+\t\t\t%addr_1 = affine.apply #map_0(%i_0)[%arg_0_core_1024]
+\t\t\tsdscbundle.sdsc_execute (%addr_0, %addr_1) {sdsc_filename="sdsc_0.json", "symbol_ids"=[-1, -2]}
+\t\t\t%addr_2 = affine.apply #map_0(%i_0)[%arg_1]
+\t\t\t%addr_3 = affine.apply #map_0(%i_0)[%arg_1_core_1024]
+\t\t\tsdscbundle.sdsc_execute (%addr_2, %addr_3) {sdsc_filename="sdsc_1.json", "symbol_ids"=[-3, -4]}
+\t\t}
+\t\treturn
+\t}
+}
+"""
+
+
+def exp_of_exp(a):
+    with spyre_hint(slices={"A": 4}):
+        return torch.exp(torch.exp(a))
+
+
+def test_each_core_has_its_addresses_in_a_counted_loop():
+    loops = {"cores": 2, "unroll_loops": False}
+    program = compile(exp_of_exp, [spec((64, 64), "A", "B")], **loops, bundle_symbolic_args=True)
+    assert bundle_mlir(program.kernels[0]) == SCALED_ROWS
+    assert not program.trace.diagnostics
+    fixed = compile(exp_of_exp, [spec((64, 64), "A", "B")], **loops)
+    assert 'sdsc_execute () {sdsc_filename="sdsc_1.json"}' in bundle_mlir(fixed.kernels[0])
+    assert "at the addresses of the first" in fixed.trace.diagnostics[0].message
+
+
+@pytest.mark.parametrize("unroll", [True, False])
+@pytest.mark.parametrize(("function", "inputs"), [pytest.param(*c[1:3], id=c[0]) for c in CASES])
+def test_a_bundle_passes_what_its_files_ask_for(function, inputs, unroll):
+    specs = [spec(shape, *dims) for shape, *dims in inputs]
+    for kernel in compile(function, specs, 4, unroll_loops=unroll, bundle_symbolic_args=True).kernels:
+        asked = [{i for cores in kernel.addresses(one) for i in cores.values() if i < "0"} for one in kernel.executions]
+        passed = re.findall(r'symbol_ids"=\[(.*?)\]', bundle_mlir(kernel))
+        assert [set(filter(None, ids.split(", "))) for ids in passed] == asked
+
+
+def test_one_address_that_moves_in_two_ways_is_two_symbols():
+    def f(a):
+        with spyre_hint(slices={"A": 4}):
+            return a * a[:1]
+
+    program = compile(f, [spec((64, 64), "A", "B")], cores=1, unroll_loops=False, bundle_symbolic_args=True)
+    text = bundle_mlir(program.kernels[0])
+    assert '(%addr_0, %arg_0, %addr_1) {sdsc_filename="sdsc_0.json", "symbol_ids"=[-1, -2, -3]}' in text
+
+
+def test_names_of_what_is_made_inside():
+    def f(a, names):
+        with spyre_hint(slices={"A": 2}, named_dims=names):
+            b = torch.full_like(a, 2.0)
+        return a + b
+
+    program = compile(lambda a: f(a, ["A", "B"]), [TensorSpec((128, 64))])
+    assert [spec.loops for kernel in program.kernels for spec in kernel.specs] == [(2,), ()]
+    x = torch.randn(128, 64).half()
+    assert torch.equal(program.run(x), x + 2)
+    with pytest.raises(UsageError, match=r"named_dims=\['A'\]\) names 1 dims, and buf1 \(copy\) has 2"):
+        compile(lambda a: f(a, ["A"]), [TensorSpec((128, 64))])
+
+
+def test_a_restickify_is_hinted_as_what_it_is_made_for():
+    def f(a, b):
+        with spyre_hint(work_div={"N": 2}):
+            return torch.nn.functional.linear(a, b)
+
+    program = compile(f, [spec((128, 64), "M", "K"), spec((256, 64), "N", "K")])
+    moved, product = [[n for _, n in op.splits] for op in program.graph.ops if op.computed]
+    assert moved == [2, 1]
+    assert product == [1, 2, 1]
+
+
 def test_names_given_inside_the_function():
     def f(x, y):
         declare_tensor_dim("M", 64)
@@ -172,13 +261,23 @@ def test_bad_hints(scopes, error, message):
         compile(f, [spec((128, 512), "A", "B")])
 
 
-def test_more_than_one_split_reduction_is_refused():
+def test_too_many_slices_are_refused_before_uneven_ones():
+    def f(a):
+        with spyre_hint(work_div={"A": 4, "B": 2}):
+            return torch.exp(a)
+
+    with pytest.raises(UnsupportedError, match="8 slices for 4 cores"):
+        compile(f, [spec((128, 64), "A", "B")], cores=4)
+
+
+@pytest.mark.parametrize("columns", [64, 512])
+def test_more_than_one_split_reduction_is_refused(columns):
     def f(a):
         with spyre_hint(work_div={"A": 2, "B": 2}):
             return a.sum()
 
     with pytest.raises(UnsupportedError, match="more than one reduction dim"):
-        compile(f, [spec((128, 512), "A", "B")])
+        compile(f, [spec((128, columns), "A", "B")])
 
 
 def test_hints_can_be_ignored():

@@ -52,9 +52,10 @@ def packed(captured: CapturedGraph, options: Mapping[str, Any]) -> bytes:
     return out.getvalue()
 
 
-def _hint(one: Hint) -> tuple[int, dict[str, dict[str, int]]]:
+def _hint(one: Hint) -> tuple[int, dict[str, Any]]:
     """The number of a scope, and what is asked for in it, as it is called there."""
-    return one.scope, {k: dict(v) for k, v in (("work_div", one.work_div), ("slices", one.slices)) if v}
+    asked: dict[str, Any] = {k: dict(v) for k, v in (("work_div", one.work_div), ("slices", one.slices)) if v}
+    return one.scope, asked | ({"named_dims": list(one.named_dims)} if one.named_dims else {})
 
 
 @dataclass(frozen=True, slots=True)
