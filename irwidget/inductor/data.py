@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -137,6 +138,18 @@ class Break:
     place: Location | None
     cure: str = ""
     """What is usually done about it."""
+
+    @property
+    def cause(self) -> str:
+        """The reason on one line, without Dynamo's hints, links and context for its developers."""
+        return " ".join(_FOR_OTHERS.sub("", self.reason).split())
+
+
+_FOR_OTHERS = re.compile(
+    r"^\s*Developer debug context:(?s:.*?)(?=^ *For more details|^\*\*\*|^  All of |^  Of this function|\Z)"
+    r"|^\s*Hint: .*$|^ *For more details .*$",
+    re.M,
+)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from irwidget.errors import UsageError
-from irwidget.inductor import cells, guards, onward
+from irwidget.inductor import breaks, cells, guards, onward
 from irwidget.inductor.data import (
     Alive,
     Break,
@@ -163,6 +163,8 @@ def test_what_is_one_kernel(other, same):
     assert (same_kernel(one, other), same_kernel(other, one)) == (same, same)
 
 
+KEPT = "give it the same each time: it is compiled once for each"
+GLOBAL = "pass it as an argument, or as a tensor: a global is compiled in also with dynamic=True"
 SHAPE = "tensor 'x' size mismatch at index 1. expected 16, actual 24"
 FRAME = f"  # return x + y  # {CELL}:12 in f (HINT: none)"
 
@@ -180,16 +182,49 @@ FRAME = f"  # return x + y  # {CELL}:12 in f (HINT: none)"
     ("___check_type_id(L['x'], 7)", ("the type of x", "call it with objects of one class")),
     ("tensor 'x' stride\nmismatch. expected 1",
      ("x: stride\nmismatch. expected 1", "call it with tensors of one kind")),
+    ("tensor 'x' stride mismatch at index 0. expected 6, actual 1",
+     ("x: stride mismatch at index 0. expected 6, actual 1",
+      "lay it out in memory the same way each time, as x.contiguous() does")),
     ("check_tensor(G['w'], Tensor, K, torch.float16, device=None, size=[2], stride=[1])",
      ("w is a torch.float16 of size [2]", "dynamic=True, or torch._dynamo.mark_dynamic of the dimension that changes")),
     ("___check_obj_id(L['self']._modules['norm'], 7)",
      ("self.norm is this very object", "make it once and keep it, not anew for each call")),
-    ("L['n'] == 3", ("n is 3: a value of Python's is compiled in", "pass a tensor, or dynamic=True for an integer")),
-    ("G['n'] == 'a'", ("", "")),
+    ("L['n'] == 3", ("n is 3: a value of Python's is compiled in", "dynamic=True, or pass a tensor")),
+    ("L['k'].r == 2.5e-05", ("k.r is 2.5e-05: a value of Python's is compiled in", "dynamic=True, or pass a tensor")),
+    ("t[1] == 2", ("t[1] is 2: a value of Python's is compiled in", "dynamic=True, or pass a tensor")),
+    ("G['n'] == 'a'", ("n is 'a': a value of Python's is compiled in", GLOBAL)),
+    ("G['__builtins_dict___0'] == 1", ("", "")),
+    ("L['k'] is None", ("k is None", "give it each time, or never")),
+    ("L['k'] is not None", ("k is not None", "give it each time, or never")),
+    ("L['x'] is L['y']", ("x and y are one object", "give two tensors, or one and the same, each time")),
+    ('Duplicate tensors found: ["x", "y"]', ('"x", "y" are different tensors', "give no tensor twice, or copies")),
+    ("check_no_aliasing(L['x'], L['y'])", ("x, y are different tensors", "give no tensor twice, or copies")),
+    ("list(dict.keys(L['d']))[1] == 'a'", ("key 1 of d is 'a'", "give it the same keys in the same order each time")),
+    ("len(d) != 1", ("d has 1 elements", "give it as one stacked tensor, or with the same length each time")),
+    ("not set.__contains__(L['s'], 3)", ("whether 3 is in s", KEPT)),
+    ("___check_obj_id(f, ...), type=<class 'function'>",
+     ("f is this very object", "make it once and keep it, not anew for each call")),
+    ("___check_obj_id(G['f'], ...), type=<class 'function'>", ("", "")),
+    ("___check_type_id(L['s'].__dict__['_modules'], ...), type=<class 'dict'>", ("", "")),
+    ("___check_type_id(L['s'].__dict__['_modules']['l'], ...), type=<class 'dict'>",
+     ("the type of s.l", "call it with objects of one class")),
+    ("hasattr(L['x'], '_dynamo_dynamic_indices') == False", ("", "")),
+    ("utils_device.CURRENT_DEVICE == None", ("", "")),
+    ("tensor '___from_numpy(x)' size mismatch at index 0. expected 4, actual 5",
+     ("dimension 0 of x was 4 and is 5", "dynamic=True")),
+    ("expected type of 'x' to be a tensor type, ' but found <class 'torch.nn.parameter.Parameter'>",
+     ("x is a torch.nn.parameter.Parameter, and was of another class", "call it with tensors of one class")),
+    ("x.size()[1] == x.size()[0]  # duck sizing added this equality because",
+     ("x.size()[1] == x.size()[0]: sizes that were equal are taken for one",
+      "torch._dynamo.mark_dynamic of each of the dimensions before the first call, or "
+      "torch.fx.experimental._config.use_duck_shape=False")),
+    ("2 <= L['x'].size()[0]", ("dimension 0 of x is 2 or more: sizes of 0 and 1 are compiled for themselves",
+                               "torch._dynamo.decorators.mark_unbacked(x, 0) before the first call")),
+    ("2 <= L['s'].stop <= 4", ("2 <= s.stop <= 4", "mark_dynamic without bounds, or drop the comparison of sizes")),
     ("L['self']._modules['a'].training == True", ("self.a.training is True",
                                                   "compile once for train() and once for eval()")),
     ("L['self'].trained == True", ("self.trained is True: a value of Python's is compiled in",
-                                   "pass a tensor, or dynamic=True for an integer")),
+                                   KEPT)),
     ("torch.is_grad_enabled() == 1", ("the grad mode, autocast and other global settings",
                                       "call it under the same settings each time")),
     ("something else", ("", "")),
@@ -264,6 +299,68 @@ def test_what_is_compiled_again_each_once():
         "torch._dynamo.mark_dynamic(x, 1) before the first call; dynamic=True alone first takes sizes that are equal "
         "for one, and 16 is the size of another dimension too"
     )
+
+
+def test_of_what_it_was_compiled_for_before_only_what_differs_is_said():
+    """A third size is compiled again once: neither the first nor the second holds."""
+
+    def f(x):
+        return x
+
+    size = "tensor 'x' size mismatch at index 0. expected {}, actual 6"
+    dtype = "tensor 'x' dtype mismatch. expected Float, actual Half"
+    frame = types.SimpleNamespace(f_code=f.__code__, f_locals={"x": torch.ones(6)})
+    seen = guards.Guards()
+    reasons = [f"0/2: {size.format(5)}", f"0/1: {dtype}", f"0/0: {size.format(4)}"]
+    compiling = seen._compiling(lambda: seen._asked(lambda *_: reasons)(None, frame))
+    compiling()
+    assert [one.cause for one in seen.recompilations()] == [guards.meant(size.format(5))[0], guards.meant(dtype)[0]]
+
+    def refused():
+        compiling()
+        raise ValueError("too many")
+
+    with pytest.raises(ValueError, match="too many"):
+        guards.Guards._compiling(seen, refused)()
+    assert len(seen.recompilations()) == 2
+
+
+def test_a_whole_number_of_a_module_has_the_cure_that_dynamo_names():
+    hint = " (HINT: torch.compile considers integer attributes of the nn.Module to be static. ...)"
+    assert guards._guard(f"L['s'].n == 2{hint}").cure == guards._MODULE_INTEGER
+    assert guards._guard("L['s'].n == 2").cure == "dynamic=True, or pass a tensor"
+
+
+REASON = """Called it
+  Explanation: it is
+  told here.
+  Hint: Leave it out.
+  Hint: It may be possible to write Dynamo tracing rules for this code.
+
+  Developer debug context: in
+     graph():
+
+ For more details about this graph break, please visit: https://x
+
+*** While handling this graph break, another graph break occurred: ***
+
+graph break in loop
+  Hint: Leave it out.
+  Hint: Unroll it.
+
+  Developer debug context: frame
+  All of f is left to eager PyTorch."""
+
+
+def test_a_break_says_its_cause_on_one_line_and_only_hints_that_are_of_the_program():
+    frames = [types.SimpleNamespace(filename=CELL, lineno=3), types.SimpleNamespace(filename=torch.__file__, lineno=9)]
+    found = breaks.broken(REASON, frames)
+    assert found == Break(REASON, at(3), "Leave it out. or: Unroll it.")
+    assert found.cause == (
+        "Called it Explanation: it is told here. *** While handling this graph break, another graph break occurred: "
+        "*** graph break in loop All of f is left to eager PyTorch."
+    )
+    assert breaks.broken("x\n Hint: This graph break is fundamental - so", None).cure == breaks.OUTSIDE
 
 
 KERNEL = Kernel(

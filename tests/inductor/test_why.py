@@ -328,6 +328,59 @@ def test_the_cure_for_a_square_whose_rows_grow_is_the_one_that_helps():
     assert low.results["compilation"].captured.recompilations == ()
 
 
+def chosen_in_python(x):
+    y = x.sin()
+    if y.sum() > 0:
+        return y.cos()
+    return y
+
+
+def sliced(x):
+    n = x.abs().sum().long() % 4
+    return x[:n] + 1
+
+
+@pytest.mark.parametrize(("function", "line", "begins", "cure", "more"), [
+    (chosen_in_python, "if y.sum()", "Data-dependent branching Explanation: Detected", "torch.cond", ""),
+    (sliced, "x[:n]", "Unsupported Tensor.item() call with capture_scalar_outputs=False Explanation: ",
+     "capture_scalar_outputs = True", " Of this function no more is compiled."),
+    (programs.clamped, "if x.sum()", "Data-dependent branching Explanation: ", "torch.cond",
+     " All of clamped is left to eager PyTorch."),
+])  # fmt: skip
+def test_a_break_has_dynamos_reason_once_and_not_how_it_goes_on(function, line, begins, cure, more):
+    """Not `generic_jump` or `step_unsupported`, which is what Dynamo notes of these."""
+    try:
+        low = irwidget.lower(lambda x: function(x.cos()), X, to="dynamo_fx")
+    except irwidget.IRWidgetError as error:
+        low = error.lowering
+    (one,) = low.results["compilation"].captured.breaks
+    assert (one.place.file, one.place.line) == (function.__code__.co_filename, programs.line(function, line))
+    assert one.cause.startswith(begins)
+    assert one.cause.endswith(more)
+    assert cure in one.cure
+
+
+def test_past_the_limit_nothing_is_compiled_again():
+    longer = [(torch.ones(size),) for size in range(3, 7)]
+    with torch._dynamo.config.patch(recompile_limit=3):
+        low = irwidget.lower(programs.waves, torch.ones(2), to="dynamo_fx", again=longer, dynamic=False)
+    captured = low.results["compilation"].captured
+    assert [one.cause for one in captured.recompilations] == [
+        "dimension 0 of x was 2 and is 3", "dimension 0 of x was 3 and is 4",
+    ]  # fmt: skip
+    (one,) = captured.breaks
+    assert one.cause.startswith("Dynamo recompile limit exceeded")
+    assert one.cause.endswith("All of waves that it is not compiled for yet is left to eager PyTorch.")
+
+
+def test_guards_have_lines_of_files_as_they_are_named():
+    """Dynamo shortens the names of files by what they share with PyTorch's."""
+    low = irwidget.lower(lambda x: programs.relu(x), X, to="dynamo_fx")
+    files = {one.place.file for one in low.results["compilation"].captured.guards if one.place}
+    assert files <= {programs.__file__, __file__}
+    assert files
+
+
 def test_two_lines_with_a_graph_break_between(capfd):
     low = irwidget.lower(programs.broken, torch.randn(16), to="inductor_triton")
     answer = low.why("sin", "cos")
