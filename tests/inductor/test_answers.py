@@ -4,11 +4,13 @@ import contextlib
 import re
 import types
 
+import numpy
 import pytest
+import sympy
 import torch
 
 from irwidget.errors import UsageError
-from irwidget.inductor import breaks, cells, guards, onward
+from irwidget.inductor import breaks, cells, guards, onward, traffic
 from irwidget.inductor.data import (
     Alive,
     Break,
@@ -512,3 +514,21 @@ def test_what_a_call_makes_itself_is_not_noted_and_an_error_ends_it():
         assert noted == ["outer"]
         inner(torch.ones(1))
     assert noted == ["outer", "<lambda>"]
+
+
+def test_an_index_is_computed_from_its_expression_and_not_from_text():
+    from torch.utils._sympy import functions
+
+    x, y = sympy.symbols("x y", integer=True)
+    numbers = numpy.arange(24)
+    for index, expected in (
+        (3 * functions.FloorDiv(x, 2) - y**2 - 5, 3 * (numbers // 2) - 14),
+        (functions.ModularIndexing(7 * x, 3, 5), 7 * numbers // 3 % 5),
+        (functions.Mod(x + 1, 4) + functions.Identity(x), (numbers + 1) % 4 + numbers),
+        (functions.Min(x, 7) * functions.Max(y, 2), numpy.minimum(numbers, 7) * 3),
+        (sympy.Integer(4), 4),
+    ):
+        assert numpy.array_equal(traffic.value_of(index, {"x": numbers, "y": 3}), expected)
+    for unknown in (sympy.sin(x), x + sympy.Symbol("z")):
+        with pytest.raises(KeyError):
+            traffic.value_of(unknown, {"x": 1})
