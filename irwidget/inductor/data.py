@@ -115,6 +115,10 @@ class InductorOp:
     """The bytes of buffers that several operations of its kernel read or write, of all of these together."""
     runs: tuple[str, ...] = ()
     """The branches, the loop's condition and body, or the region that it runs."""
+    device: str = ""
+    """`cpu`, `cuda`; empty where it has none."""
+    refused: Literal["", "complex", "these"] = ""
+    """Of a call of ATen for which Inductor has loops: what they are not for, complex numbers or these operands."""
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ They are looked up, and replaced, in a copy of the kernel only. `tests/inductor/
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
@@ -56,6 +57,7 @@ SITES: Mapping[str, tuple[str, str]] = {
     "post_grad_lazy_init": ("torch._inductor.fx_passes.post_grad", "lazy_init"),
     # loops, schedule, code
     "run_node": ("torch._inductor.graph", "GraphLowering.run_node"),
+    "lowerings": ("torch._inductor.lowering", "lowerings"),
     "ir_node_made": ("torch._inductor.ir", "IRNode.__post_init__"),
     "loop_tracer": ("torch._inductor.loop_body", "LightTracer.create_proxy"),
     "log_ir_pre_fusion": ("torch._inductor.debug", "log_ir_pre_fusion"),
@@ -67,6 +69,7 @@ SITES: Mapping[str, tuple[str, str]] = {
     "reorder_for_peak_memory": ("torch._inductor.memory", "reorder_for_peak_memory"),
     "can_fuse": ("torch._inductor.scheduler", "Scheduler.can_fuse"),
     "loop_text": ("torch._inductor.loop_body", "LoopBodyBlock.debug_str"),
+    "set_text": ("torch._inductor.scheduler", "pformat"),
     "why_no_fuse": ("torch._inductor.scheduler", "WhyNoFuse"),
     "writeline": ("torch._inductor.utils", "IndentedBuffer.writeline"),
     "define_kernel": ("torch._inductor.codegen.wrapper", "PythonWrapperCodegen.define_kernel"),
@@ -185,6 +188,7 @@ def forget_the_machine() -> None:
                 clear()
 
 
+@functools.cache
 def _holder(name: str) -> tuple[Any, str]:
     """The object that has a name, and its attribute there. Raises UnsupportedError where PyTorch has it no more."""
     module, path = SITES[name]
@@ -231,6 +235,12 @@ def uncompile(obj: Any) -> None:
 def has_loops(node: Any) -> bool:
     """Whether a node of the scheduler has a loop nest."""
     return hasattr(node, "_body")
+
+
+def is_lowered(operation: Any) -> bool:
+    """Whether Inductor has loops for an operation of ATen, for some operands at least."""
+    made = get("lowerings").get(operation)
+    return made is not None and not getattr(made, "_is_fallback_handler", False)
 
 
 def subgraph() -> str:

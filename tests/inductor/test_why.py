@@ -240,6 +240,47 @@ def test_a_reason_that_is_taken_away_is_no_longer_there():
     assert together.why("op1", "op2").answer == "fused"
 
 
+def several(x, w):
+    total = x.sin().sum() - 1
+    joined = torch.cat([x.cos(), w.exp()], 1) * 2
+    z = x.sigmoid() @ w
+    return total, joined, z.relu(), w[0].tan(), x.cumsum(0), (x + 1j).abs()
+
+
+@pytest.fixture(scope="module")
+def apart():
+    """What a program's operations are called on a CPU, by what they compute, and the lowering."""
+    low = irwidget.lower(several, X, W, to="inductor_loop_ir", patches={"cpp.max_horizontal_fusion_size": 1})
+    ops = low.results["compilation"].captured.ops
+    return lambda *names: low.why(*(next(op.name for op in ops if f"aten.{one}" in op.targets and op.kind != "none")
+                                    for one in names))  # fmt: skip
+
+
+@pytest.mark.parametrize(("names", "answer", "said", "cure"), [
+    (("sum.default", "sub.Tensor"), "not fused",
+     "the second waits for the whole reduction: loops of one element over 4096, and one element",
+     "keep an outer dimension that both have, whose loops are joined"),
+    (("sin.default", "cos.default"), "not fused", "exceeds cpp.max_horizontal_fusion_size: 2 operations together",
+     "raise cpp.max_horizontal_fusion_size"),
+    (("cos.default", "mul.Tensor"), "not compared", "one writes a part of buf", "force_pointwise_cat=True has"),
+    (("sigmoid.default", "relu.default"), "not compared", ", and that for the other",
+     "compute one of them without what lies between"),
+    (("cos.default", "exp.default"), "not compared", "the scheduler looks at pairs that share a buffer",
+     "have them read or write a common tensor, or aggressive_fusion=True with score_fusion_memory_threshold=0"),
+    (("relu.default", "tan.default"), "not compared", "the scheduler looks at pairs that share a buffer",
+     "have them read or write a common tensor"),
+    (("mm.default",), "called", "a library does it", "freezing=True and max_autotune=True, without gradients"),
+    (("cumsum.default",), "called", "Inductor has loops for it, but not for what it is given here", "write it with"),
+    (("abs.default",), "called", "Inductor has no loops of complex numbers", "compute with the real and imaginary"),
+    (("add.Tensor",), "called", "Inductor has no loops of complex numbers", "compute with the real and imaginary"),
+])  # fmt: skip
+def test_why_on_a_cpu(apart, names, answer, said, cure):
+    found = apart(*names)
+    assert found.answer == answer
+    assert said in found.text
+    assert any(one.startswith(cure) for one in found.cures), found.cures
+
+
 def test_what_the_scheduler_did_not_compare_is_said_so():
     low = irwidget.lower(lambda x, w: (x.sin(), w.cos().sum(0)), X, W, to="inductor_triton")
     assert low.why("op0", "op1").answer in ("not compared", "not fused")
