@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import types
 from collections.abc import Callable, Sequence
@@ -20,6 +21,7 @@ _TO_PYTORCH = re.compile(
     r"|This graph break (?:is fundamental|may be difficult|may have been)"
 )
 """How hints begin that say nothing of the program."""
+_OWN = "Remove the `torch._dynamo.graph_break()` call"
 OUTSIDE = "move it out of what is compiled, before or after the call"
 """What helps where Dynamo has no hint: without the operation there is no break."""
 
@@ -30,7 +32,7 @@ class Breaks:
     def __init__(self) -> None:
         self._said: dict[int, Exception] = {}
         """By the number of reasons that there are already, what Dynamo has logged for the next."""
-        self._left: list[tuple[str, Exception]] = []
+        self._left: list[tuple[types.CodeType, Exception]] = []
         """The functions that were left to eager PyTorch as a whole, with why."""
 
     def watch(self) -> None:
@@ -44,7 +46,7 @@ class Breaks:
             try:
                 return original(code, *args, **kwargs)
             except private.get("Unsupported") as error:
-                self._left.append((code.co_name, error))
+                self._left.append((code, error))
                 raise
 
         return compile
@@ -59,12 +61,13 @@ class Breaks:
     def found(self) -> tuple[Break, ...]:
         """Each break once, in their order; last those that left whole functions to eager PyTorch."""
         ended = [self._ended(number, one) for number, one in enumerate(private.get("graph_breaks"))]
-        whole = [(broken(_message(error), getattr(error, "real_stack", None)), _left(name, _message(error)))
-                 for name, error in self._left]  # fmt: skip
         found: dict[object, list[tuple[Break, str]]] = {}
-        for one, follows in [*ended, *whole]:
+        for one, follows in [*ended, *itertools.starmap(_whole, self._left)]:
             found.setdefault((one.reason.split("\n")[0], one.place, one.cure), []).append((one, follows))
-        return tuple(_joined(same) for same in found.values())
+        each = [_joined(same) for same in found.values()]
+        ours = {(one.reason.split("\n")[0], one.cure) for one in each if one.place and is_user_file(one.place.file)}
+        return tuple(one for one in each if (one.place and is_user_file(one.place.file))
+                     or (one.reason.split("\n")[0], one.cure) not in ours)  # fmt: skip
 
     def _ended(self, number: int, reason: Any) -> tuple[Break, str]:
         """A break, and what follows from it."""
@@ -81,10 +84,14 @@ def _joined(same: Sequence[tuple[Break, str]]) -> Break:
     return replace(longest, reason="\n  ".join(dict.fromkeys([longest.reason, *(what for _, what in same if what)])))
 
 
-def _left(function: str, said: str) -> str:
-    """What of a function is left to eager PyTorch, which breaks off where it begins."""
+def _whole(code: types.CodeType, error: Exception) -> tuple[Break, str]:
+    """A break where a function begins or cannot be cut, and what of it is left to eager PyTorch."""
+    said = _message(error)
+    one = broken(said, getattr(error, "real_stack", None))
+    one = one if one.place else replace(one, place=Location(code.co_filename, code.co_firstlineno))
+    name = re.sub(r"torch_dynamo_resume_in_(.+)_at_(\d+)", r"\1 after line \2", code.co_name)
     part = " that it is not compiled for yet" if said.startswith("Dynamo recompile limit") else ""
-    return f"All of {function}{part} is left to eager PyTorch."
+    return one, f"All of {name}{part} is left to eager PyTorch."
 
 
 def _message(error: Exception) -> str:
@@ -99,5 +106,6 @@ def broken(reason: Any, stack: Any) -> Break:
         frames = [Location(file, int(number)) for file, number in re.findall(r'^ *File "(.+)", line (\d+)', said, re.M)]
     ours = [frame for frame in frames if is_user_file(frame.file)]
     hints = [hint.strip() for hint in re.findall(r"^\s*Hint: (.*)$", said, re.M)]
-    useful = [hint for hint in dict.fromkeys(hints) if not _TO_PYTORCH.match(hint)]
+    inside = bool(frames) and not is_user_file(frames[-1].file)  # of PyTorch's own, as in an optimizer
+    useful = [hint for hint in dict.fromkeys(hints) if not _TO_PYTORCH.match(hint) and not (inside and _OWN in hint)]
     return Break(said, (ours or frames or [None])[-1], " or: ".join(useful) or OUTSIDE)

@@ -73,12 +73,13 @@ def are_steps(first: Sequence[InductorOp], second: Sequence[InductorOp]) -> bool
     return any(a.reduced and b.reduced and a.origins and a.origins == b.origins for a in first for b in second)
 
 
-def in_one_launch(first: Sequence[InductorOp], second: Sequence[InductorOp]) -> str:
-    """What else puts loops that do not wait for one another into one kernel."""
-    if any(op.kind != "loops" for op in (*first, *second)):
+def in_one_launch(ops: Sequence[InductorOp], *, side_by_side: bool) -> str:
+    """What else makes kernels one that do not wait for one another; `side_by_side`: both wait for as many others."""
+    if any(op.kind != "loops" for op in ops) or len({op.device for op in ops}) > 1:
         return ""
-    equal = len({op.loops for op in (*first, *second)}) == 1 and not any(op.reduced for op in (*first, *second))
-    gpu = all(op.device not in ("", "cpu") for op in (*first, *second))
+    loops = {op.loops for op in ops}
+    equal = len(loops) == 1 and () not in loops and not any(op.reduced for op in ops)
+    gpu = side_by_side and all(op.device not in ("", "cpu") for op in ops)
     return (_AGGRESSIVE if equal else "") + (_COMBO if gpu else "")
 
 

@@ -115,6 +115,8 @@ class InductorOp:
     """The bytes of buffers that several operations of its kernel read or write, of all of these together."""
     runs: tuple[str, ...] = ()
     """The branches, the loop's condition and body, or the region that it runs."""
+    after: frozenset[str] = frozenset()
+    """The buffers that it waits for: what it reads, and what it only changes or comes after."""
     device: str = ""
     """`cpu`, `cuda`; empty where it has none."""
     refused: Literal["", "complex", "these"] = ""

@@ -99,6 +99,7 @@ def _op(node: Any, group: str, graph: int, direction: Direction, removed: Collec
         traffic.touched(written),
         *_loops(node),
         frozenset(name for name in written if name in removed),
+        after=frozenset(dep.name for dep in node.read_writes.reads),
         device=getattr(node.get_device(), "type", ""),
         refused=_refused(node.node, origins) if kind == "fallback" else "",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Literal
@@ -176,11 +176,12 @@ class Compilation:
         if not refusals and not called:
             return self._not_compared(first, second)
         reasons = tuple(dict.fromkeys(one.reason for one in reversed(refusals)))
-        apart = not self._between(first, second) and not self._between(second, first)
+        independent = not self._between(first, second) and not self._between(second, first)
+        otherwise = self._otherwise(first, second) if independent else ""
 
         def cure(reason: str) -> str:
             said = cure_of_steps(reason) if are_steps(first, second) else cure_of(reason)
-            return said + in_one_launch(first, second) if apart and reason.startswith("no shared data") else said
+            return said + otherwise if reason.startswith("no shared data") else said
 
         cures = tuple(dict.fromkeys(filter(None, map(cure, reasons))))
         lines = [f"not fused: {_kernels(first)} and {_kernels(second)}"]
@@ -201,18 +202,44 @@ class Compilation:
             cure = "compute one of them without what lies between, or have that generated and fused, too"
             said = f"one waits for {', '.join(op.name for op in between)}, and that for the other"
         else:
-            cure = f"have them read or write a common tensor{in_one_launch(first, second)}"
+            cure = f"have them read or write a common tensor{self._otherwise(first, second)}"
             said = "the scheduler looks at pairs that share a buffer, and these are not one"
         return Why("not compared", first, second, (), (cure,), f"not compared: {said}; to change it: {cure}")
 
     def _between(self, first: Sequence[InductorOp], second: Sequence[InductorOp]) -> list[InductorOp]:
-        """The operations that wait for some, and for which others wait, which may be those others."""
+        """What waits for the kernels of some operations, and for which those of others wait; these where nothing lies
+        between.
+        """
         here = [op for op in self.captured.ops if (op.graph, op.direction) == (first[0].graph, first[0].direction)]
-        after = _waiting(here, {name for op in first for name in op.writes}, lambda op: (op.reads, op.writes))
-        before = _waiting(here[::-1], {name for op in second for name in op.reads}, lambda op: (op.writes, op.reads))
-        found = [op for op in here if op in after and op in before and op not in (*first, *second)]
-        direct = any(a.writes.keys() & b.reads.keys() for a in first for b in second)
-        return found or (list(second) if direct else [])
+        ones, others = self._mates(first), self._mates(second)
+        after = _waiting(here, ones, lambda op: (op.after, op.writes.keys()))
+        before = _waiting(here[::-1], others, lambda op: (op.writes.keys(), op.after))
+        found = [op for op in here if op in after and op in before and op not in (*ones, *others)]
+        return found or [op for op in others if any(op.after & one.writes.keys() for one in ones)]
+
+    def _otherwise(self, first: Sequence[InductorOp], second: Sequence[InductorOp]) -> str:
+        """What else has kernels that do not wait for one another be one."""
+        depths = self._depths()
+        ones, others = self._mates(first), self._mates(second)
+        level = {depths[op.graph, op.direction, op.group] for op in (*ones, *others)}
+        return in_one_launch((*ones, *others), side_by_side=len(level) == 1)
+
+    def _depths(self) -> dict[tuple[int, str, str], int]:
+        """How many launches each launch waits for, one after the other."""
+        makers = {(op.graph, op.direction, name): op.group for op in self.captured.ops for name in op.writes}
+        depths: dict[tuple[int, str, str], int] = {}
+        for op in self.captured.ops:
+            here = op.graph, op.direction
+            before = {makers[*here, name] for name in op.after if (*here, name) in makers} - {op.group}
+            depths[*here, op.group] = max(
+                [depths.get((*here, op.group), 0), *(depths.get((*here, group), 0) + 1 for group in before)]
+            )
+        return depths
+
+    def _mates(self, ops: Sequence[InductorOp]) -> list[InductorOp]:
+        """All operations of their launches."""
+        groups = {(op.graph, op.direction, op.group) for op in ops}
+        return [op for op in self.captured.ops if (op.graph, op.direction, op.group) in groups]
 
     def _concatenation(self, makers: Sequence[InductorOp], readers: Sequence[InductorOp]) -> str:
         """The buffer of which some operations write parts and others read from; empty where there is none."""
@@ -292,16 +319,17 @@ def rewritten(one: Rewrite) -> str:
 
 def _waiting(
     ops: Iterable[InductorOp],
-    names: set[str],
-    sides: Callable[[InductorOp], tuple[Mapping[str, int], Mapping[str, int]]],
+    begin: Sequence[InductorOp],
+    sides: Callable[[InductorOp], tuple[Set[str], Set[str]]],
 ) -> list[InductorOp]:
-    """Of operations in their order, those on the way from some buffers: one side leads to them, the other on."""
+    """Of operations in their order, those on the way from some: one side leads to them, the other on."""
+    names = {name for op in begin for name in sides(op)[1]}
     found: list[InductorOp] = []
     for op in ops:
         near, far = sides(op)
-        if names & near.keys():
+        if names & near:
             found.append(op)
-            names |= far.keys()
+            names |= far
     return found
 
 

@@ -375,7 +375,8 @@ class _Maker:
         return Sample("another layout", before, after, _again, expected, "once")
 
     def single(self) -> Sample:
-        f, marked = self.f, [torch.randn(self.n, self.m), torch.randn(1, self.m)]
+        f, columns = self.f, self.n + 8  # dynamic=True takes equal sizes for one
+        marked = [torch.randn(self.n, columns), torch.randn(1, columns)]
         for one in marked:
             torch._dynamo.decorators.mark_unbacked(one, 0)
         plain = [one.clone() for one in marked]

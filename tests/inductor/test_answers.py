@@ -365,6 +365,57 @@ def test_a_break_says_its_cause_on_one_line_and_only_hints_that_are_of_the_progr
     assert breaks.broken("x\n Hint: This graph break is fundamental - so", None).cure == breaks.OUTSIDE
 
 
+def test_what_else_makes_one_kernel_is_said_of_kernels_that_do_not_wait_for_one_another():
+    def made(name, after=(), group="", loops=("8",), device="cuda", **more):
+        return op(name, "k", group=group or name, writes={f"b{name}": 8}, after=frozenset(after), loops=loops,
+                  device=device, **more)  # fmt: skip
+
+    ops = (made("a"), made("changes a", {"ba"}), made("reads it", {"bchanges a"}), made("c"), made("d", loops=("4",)),
+           made("e", device="cpu"), made("f", group="f_g"), made("g", reduced=("8",), group="f_g"))  # fmt: skip
+    pairs = [("a", "c"), ("a", "d"), ("a", "e"), ("a", "f"), ("c", "changes a"), ("reads it", "c")]
+    refusals = tuple(rejected((one,), (other,)) for one, other in pairs)
+    answers = [
+        Compilation(CapturedCompilation((), ops=ops, fusion_rejections=refusals[:n])) for n in (0, len(refusals))
+    ]
+    for answer in answers:
+        found = ["".join(re.findall("aggressive|combo", "".join(answer.why(*pair).cures))) for pair in pairs]
+        assert found == ["aggressivecombo", "combo", "", "combo", "aggressive", "aggressive"]
+    waits = answers[0].why("a", "reads it")
+    assert (waits.answer, "one waits for changes a, and that for the other" in waits.text) == ("not compared", True)
+    assert "aggressive" not in answers[0].why("a", "changes a").text
+
+
+class Refusal(Exception):
+    def __init__(self, msg, *frames):
+        self.msg = msg
+        self.real_stack = [types.SimpleNamespace(filename=file, lineno=line) for file, line in frames]
+
+
+def test_breaks_are_said_once_by_the_users_line_and_with_what_they_leave(monkeypatch):
+    call, library = "Call\n  Hint: Remove the `torch._dynamo.graph_break()` call.", (torch.__file__, 9)
+    reasons = [
+        types.SimpleNamespace(reason="step_unsupported", user_stack=Refusal("", (CELL, 2)).real_stack),
+        types.SimpleNamespace(reason=call, user_stack=Refusal("", (CELL, 7)).real_stack),
+        types.SimpleNamespace(reason=call, user_stack=Refusal("", (CELL, 8), library).real_stack),
+    ]
+    monkeypatch.setattr(breaks.private, "get", lambda name: {"graph_breaks": reasons}[name])
+    seen = breaks.Breaks()
+    seen._said = {0: Refusal("Item", (CELL, 3)), 1: Refusal("of another")}
+    rest = compile("1", CELL, "exec").replace(co_name="torch_dynamo_resume_in_f_at_3", co_firstlineno=5)
+    seen._left = [
+        (rest, Refusal("Item\n  Explanation: long", (CELL, 3))),
+        (rest, Refusal("Call", library)),
+        (rest, Refusal("Functorch")),
+    ]
+    rest = "All of f after line 3 is left to eager PyTorch."
+    assert [(one.cause, one.place.line, one.cure) for one in seen.found()] == [
+        (f"Item Explanation: long Of this function no more is compiled. {rest}", 3, breaks.OUTSIDE),
+        ("Call", 7, "Remove the `torch._dynamo.graph_break()` call."),
+        ("Call", 8, breaks.OUTSIDE),
+        (f"Functorch {rest}", 5, breaks.OUTSIDE),
+    ]
+
+
 KERNEL = Kernel(
     "triton_a", "python", InductorText("", (at(3), None)), 1, "backward", (),
     configs=({"X": 32, "num_warps": 4}, {"X": 64, "num_warps": 4}, {"X": 64, "num_warps": 8}),
