@@ -338,6 +338,11 @@ def test_a_pattern_that_rewrote_a_node_is_named():
     low = irwidget.lower(there_and_back, X, to="inductor_triton")
     (rewrite,) = low.results["compilation"].captured.rewrites
     assert (rewrite.pattern, rewrite.phase) == ("pointless_convert", "joint")
+    assert [line.split(" = ")[1] for line in rewrite.before] == [
+        "prims.convert_element_type.default(arg0_1, torch.float16)",
+        "prims.convert_element_type.default(convert_element_type, torch.float32)",
+    ]
+    assert (rewrite.after, rewrite.names) == ((), ("convert_element_type", "convert_element_type_1"))
     assert rewrite.place.line == there_and_back.__code__.co_firstlineno + 1
     assert "rewritten" not in str(low.why("cos"))
     assert "pointless_convert" in str(low.why(rewrite.place.line))
