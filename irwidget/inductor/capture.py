@@ -17,8 +17,9 @@ from irwidget.errors import UnsupportedError
 from irwidget.frontends import held, modes
 from irwidget.frontends.cell import Call
 from irwidget.inductor import attributes, printing, private, settings
+from irwidget.inductor.breaks import Breaks
 from irwidget.inductor.codegen import Codegen
-from irwidget.inductor.data import Break, CapturedCompilation, Phase, Stopped
+from irwidget.inductor.data import CapturedCompilation, Phase, Stopped
 from irwidget.inductor.execution import Eager, Execution
 from irwidget.inductor.graphs import Graphs
 from irwidget.inductor.guards import Guards
@@ -125,15 +126,13 @@ class _Capture:
         """What Inductor raised: Dynamo keeps some kinds to itself, and runs the frame as it is."""
         self.given_up: dict[int, Exception] = {}
         """By graph, what Inductor raised of the kinds after which Dynamo warns and goes on without that graph."""
-        self.left: list[Break] = []
-        """Why whole frames were left to eager PyTorch: what could break no graph, such as a branch in a loop."""
+        self.breaks = Breaks()
 
     def run(self) -> CapturedCompilation:
         import torch
 
         asked, recorder = self.asked, self.recorder
-        private.get("graph_breaks").clear()
-        private.wrap("compile_frame", self._left_frames)
+        self.breaks.watch()
         private.wrap("create_graph", self._moved_graphs)
         private.wrap("module_of_lines", self._not_built)
         if asked.watched:
@@ -235,18 +234,6 @@ class _Capture:
                 continue
             raise RuntimeError(f"AOTAutograd did not have the {direction} half of graph {graph} compiled")
 
-    def _left_frames(self, original: Any) -> Any:
-        def compile(code: types.CodeType, *args: Any, **kwargs: Any) -> Any:
-            try:
-                return original(code, *args, **kwargs)
-            except private.get("Unsupported") as error:
-                said = str(error).split("\n\nfrom user code")[0].strip()
-                said += f"\n  All of {code.co_name} is left to eager PyTorch."
-                self.left.append(_break(said, error.real_stack))
-                raise
-
-        return compile
-
     def _moved_graphs(self, original: Any) -> Any:
         """AOTAutograd's graph, whose constants were traced on the CPU, on the GPU with the rest."""
 
@@ -288,7 +275,7 @@ class _Capture:
             ops,
             tuple(recorder.fusion_rejections),
             recorder.fusions,
-            self._breaks(),
+            self.breaks.found(),
             self.guards.held(before for before, _ in self.codes),
             self.guards.recompilations(),
             tuple(recorder.rewrites),
@@ -318,10 +305,6 @@ class _Capture:
             if _has_recurrent(self.asked.obj):
                 said.append("RNN, LSTM and GRU are taken apart into operations: cuDNN's kernels are never taken")
         return tuple(said)
-
-    def _breaks(self) -> tuple[Break, ...]:
-        broken = (_break(one.reason, one.user_stack) for one in private.get("graph_breaks"))
-        return tuple(dict.fromkeys([*broken, *self.left]))
 
     def _stopped(self, error: Exception) -> Stopped:
         recorder = self.recorder
@@ -381,17 +364,6 @@ def _code_of(obj: Any) -> types.CodeType | None:
     function = obj.forward if isinstance(obj, torch.nn.Module) else obj
     function = getattr(function, "__func__", function)
     return getattr(function, "__code__", None)
-
-
-def _break(reason: Any, stack: Any) -> Break:
-    """One of Dynamo's reasons why it ended a graph, with the innermost line of the user's."""
-    frames = [Location(frame.filename, frame.lineno or 0) for frame in stack or ()]
-    said = str(reason).strip()
-    if not frames:  # a backend's failure, which tells the line of its node
-        frames = [Location(file, int(number)) for file, number in re.findall(r'^ *File "(.+)", line (\d+)', said, re.M)]
-    ours = [frame for frame in frames if is_user_file(frame.file)]
-    hints = re.findall(r"^\s*Hint: (.*)$", said, re.M)
-    return Break(said, (ours or frames or [None])[-1], " or: ".join(hint.strip() for hint in hints))
 
 
 def _message(error: Exception) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -114,6 +115,12 @@ class InductorOp:
     """The bytes of buffers that several operations of its kernel read or write, of all of these together."""
     runs: tuple[str, ...] = ()
     """The branches, the loop's condition and body, or the region that it runs."""
+    after: frozenset[str] = frozenset()
+    """The buffers that it waits for: what it reads, and what it only changes or comes after."""
+    device: str = ""
+    """`cpu`, `cuda`; empty where it has none."""
+    refused: Literal["", "complex", "these"] = ""
+    """Of a call of ATen for which Inductor has loops: what they are not for, complex numbers or these operands."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +144,18 @@ class Break:
     place: Location | None
     cure: str = ""
     """What is usually done about it."""
+
+    @property
+    def cause(self) -> str:
+        """The reason on one line, without Dynamo's hints, links and context for its developers."""
+        return " ".join(_FOR_OTHERS.sub("", self.reason).split())
+
+
+_FOR_OTHERS = re.compile(
+    r"^\s*Developer debug context:(?s:.*?)(?=^ *For more details|^\*\*\*|^  All of |^  Of this function|\Z)"
+    r"|^\s*Hint: .*$|^ *For more details .*$",
+    re.M,
+)
 
 
 @dataclass(frozen=True)

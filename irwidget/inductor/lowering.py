@@ -167,7 +167,7 @@ def trace(captured: CapturedCompilation, target: str, arch: str | None, given: G
 
 def _no_graph(name: str, captured: CapturedCompilation) -> ExportError:
     """The error where Dynamo runs everything as it is."""
-    why = "; ".join(" ".join(one.reason.split()) for one in captured.breaks)
+    why = "; ".join(f"{one.cause} To change it: {one.cure}" if one.cure else one.cause for one in captured.breaks)
     cause = why or "it leaves such modules to eager PyTorch, or nothing in it computes with tensors"
     return ExportError(f"Dynamo makes no graph of {name}: {cause}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -28,7 +29,7 @@ def estimated(graph: Any, schedule: Drawn, unfused: tuple[Moment, ...] = ()) -> 
         buffers, _, _ = private.get("memory_timeline")(nodes, freeable, outputs)
         buffers = [one for one in buffers if one.buffer.get_name() not in graph.removed_buffers]  # kept in registers
         buffers = _in_place(_in_wholes(buffers), graph.wrapper_code.reuses)
-        levels = [_level(buffers, step) for step in range(len(nodes))]
+        levels = _levels(buffers, len(nodes))
     except Exception:  # sizes that are no numbers; what Inductor's estimate does not take
         return None
     if not levels:
@@ -63,10 +64,15 @@ def _in_place(buffers: Sequence[Any], reuses: Mapping[str, str]) -> list[Any]:
     return [one for one in lives if one.buffer.get_name() not in taken or one.start_step <= one.end_step]
 
 
-def _level(buffers: Any, step: int) -> int:
-    """Bytes alive while a step of the schedule runs."""
-    made = sum(one.size_alloc for one in buffers if one.start_step <= step)
-    return int(made - sum(one.size_free for one in buffers if 0 <= one.end_step < step))
+def _levels(buffers: Sequence[Any], steps: int) -> list[int]:
+    """Bytes alive while each step of the schedule runs."""
+    changes = [0] * (steps + 1)
+    for one in buffers:
+        if one.start_step < steps:
+            changes[max(one.start_step, 0)] += int(one.size_alloc)
+        if 0 <= one.end_step < steps:
+            changes[one.end_step + 1] -= int(one.size_free)
+    return list(itertools.accumulate(changes[:steps]))
 
 
 def _kernel(schedule: Drawn, node: Any) -> str:
@@ -87,28 +93,29 @@ def unfused(module: Any) -> tuple[Moment, ...]:
     Empty where a size is not a number, or a value is not known.
     """
     nodes = list(module.graph.nodes)
+    steps = {node: step for step, node in enumerate(nodes)}
     given: set[int] = set()
-    made: dict[int, int] = {}
-    ends: dict[int, int] = {}
-    starts: dict[int, int] = {}
+    lives: dict[int, tuple[int, int, int]] = {}
+    """The bytes of what is made, and the first and last node of it."""
     try:
         for step, node in enumerate(nodes):
             for key, size in _storages(node):
                 if node.op in ("placeholder", "get_attr"):
                     given.add(key)
                 elif key not in given:
-                    made.setdefault(key, size)
-                    starts.setdefault(key, step)
-                    ends[key] = max(ends.get(key, 0), step, *(nodes.index(user) for user in node.users))
+                    size, start, end = lives.get(key, (size, step, step))
+                    lives[key] = size, start, max([end, step, *(steps[user] for user in node.users)])
     except Exception:
         return ()
+    changes = [0] * (len(nodes) + 1)
+    for size, start, end in lives.values():
+        changes[start] += size
+        changes[end + 1] -= size
     return tuple(
-        Moment(f"{node.name} = {printing.target_name(node.target)}", sum(
-            size for key, size in made.items() if starts[key] <= step <= ends[key]
-        ))
-        for step, node in enumerate(nodes)
+        Moment(f"{node.name} = {printing.target_name(node.target)}", alive)
+        for node, alive in zip(nodes, itertools.accumulate(changes), strict=False)
         if node.op.startswith("call_")
-    )  # fmt: skip
+    )
 
 
 def _storages(node: Any) -> list[tuple[int, int]]:

@@ -5,6 +5,7 @@ They are looked up, and replaced, in a copy of the kernel only. `tests/inductor/
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
@@ -20,9 +21,11 @@ SITES: Mapping[str, tuple[str, str]] = {
     "register_bytecode_hook": ("torch._dynamo.convert_frame", "register_bytecode_hook"),
     "cache_entries": ("torch._dynamo.eval_frame", "_debug_get_cache_entry_list"),
     "recompilation_reasons": ("torch._dynamo.convert_frame", "get_and_maybe_log_recompilation_reasons"),
+    "shorten_filename": ("torch.utils._traceback", "shorten_filename"),
     "dynamo_reset": ("torch._dynamo", "reset"),
     "compile_frame": ("torch._dynamo.convert_frame", "_compile"),
     "Unsupported": ("torch._dynamo.exc", "Unsupported"),
+    "log_graph_break": ("torch._dynamo.symbolic_convert", "InstructionTranslatorBase.log_graph_break"),
     "graph_breaks": ("torch._dynamo.output_graph", "graph_break_reasons"),
     "innermost_fn": ("torch._dynamo.eval_frame", "innermost_fn"),
     "list_backends": ("torch._dynamo.backends.registry", "list_backends"),
@@ -54,6 +57,7 @@ SITES: Mapping[str, tuple[str, str]] = {
     "post_grad_lazy_init": ("torch._inductor.fx_passes.post_grad", "lazy_init"),
     # loops, schedule, code
     "run_node": ("torch._inductor.graph", "GraphLowering.run_node"),
+    "lowerings": ("torch._inductor.lowering", "lowerings"),
     "ir_node_made": ("torch._inductor.ir", "IRNode.__post_init__"),
     "loop_tracer": ("torch._inductor.loop_body", "LightTracer.create_proxy"),
     "log_ir_pre_fusion": ("torch._inductor.debug", "log_ir_pre_fusion"),
@@ -65,6 +69,7 @@ SITES: Mapping[str, tuple[str, str]] = {
     "reorder_for_peak_memory": ("torch._inductor.memory", "reorder_for_peak_memory"),
     "can_fuse": ("torch._inductor.scheduler", "Scheduler.can_fuse"),
     "loop_text": ("torch._inductor.loop_body", "LoopBodyBlock.debug_str"),
+    "set_text": ("torch._inductor.scheduler", "pformat"),
     "why_no_fuse": ("torch._inductor.scheduler", "WhyNoFuse"),
     "writeline": ("torch._inductor.utils", "IndentedBuffer.writeline"),
     "define_kernel": ("torch._inductor.codegen.wrapper", "PythonWrapperCodegen.define_kernel"),
@@ -183,6 +188,7 @@ def forget_the_machine() -> None:
                 clear()
 
 
+@functools.cache
 def _holder(name: str) -> tuple[Any, str]:
     """The object that has a name, and its attribute there. Raises UnsupportedError where PyTorch has it no more."""
     module, path = SITES[name]
@@ -229,6 +235,12 @@ def uncompile(obj: Any) -> None:
 def has_loops(node: Any) -> bool:
     """Whether a node of the scheduler has a loop nest."""
     return hasattr(node, "_body")
+
+
+def is_lowered(operation: Any) -> bool:
+    """Whether Inductor has loops for an operation of ATen, for some operands at least."""
+    made = get("lowerings").get(operation)
+    return made is not None and not getattr(made, "_is_fallback_handler", False)
 
 
 def subgraph() -> str:

@@ -77,7 +77,7 @@ def _dynamo(answers: Compilation) -> Lines:
     captured = answers.captured
     yield f"graph breaks ({len(captured.breaks)}):", None
     for one in captured.breaks:
-        yield f"  {' '.join(one.reason.split('Developer debug context')[0].split())}", one.place
+        yield f"  {one.cause}", one.place
         if one.cure:
             yield f"    to change it: {one.cure}", one.place
     yield f"compiled again ({len(captured.recompilations)}):", None

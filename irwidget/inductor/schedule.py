@@ -99,7 +99,26 @@ def _op(node: Any, group: str, graph: int, direction: Direction, removed: Collec
         traffic.touched(written),
         *_loops(node),
         frozenset(name for name in written if name in removed),
+        after=frozenset(dep.name for dep in node.read_writes.reads),
+        device=getattr(node.get_device(), "type", ""),
+        refused=_refused(node.node, origins) if kind == "fallback" else "",
     )
+
+
+def _refused(call: Any, origins: Sequence[Any]) -> Literal["", "complex", "these"]:
+    """What Inductor's loops for an operation of ATen are not for, where it calls ATen."""
+    made = [getattr(one.meta.get("val"), "dtype", None) for one in origins]
+    if any(dtype is not None and dtype.is_complex for dtype in (*made, *map(_dtype, call.inputs))):
+        return "complex"
+    return "these" if private.is_lowered(getattr(call, "op_overload", None)) else ""
+
+
+def _dtype(value: Any) -> Any:
+    """The dtype of a value of Inductor's, None for what has none."""
+    try:
+        return value.get_dtype()
+    except (AttributeError, NotImplementedError):
+        return None
 
 
 def _loops(node: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence, Set
 from typing import Any
 
 import sympy
@@ -93,6 +93,7 @@ class Scheduling:
             return run
 
         private.wrap("loop_text", _remembered)
+        private.wrap("set_text", _remembered_sets)
         _remember_expressions()
         private.wrap("run_node", lowering)
         private.wrap("log_ir_pre_fusion", shows("lowering to loops", "loops", first=True))
@@ -128,12 +129,11 @@ class Scheduling:
             def can_fuse(scheduler: Any, first: Any, second: Any, *args: Any, **kwargs: Any) -> Any:
                 said = len(self._recorder.fusion_rejections)
                 answer = original(scheduler, first, second, *args, **kwargs)
-                if (
-                    not answer and len(self._recorder.fusion_rejections) == said
-                ):  # the back end for C++ does not say why
+                if not answer and len(self._recorder.fusion_rejections) == said:
                     names = tuple(first.get_operation_names()), tuple(second.get_operation_names())
+                    why = _unsaid(first, second)
                     self._recorder.fusion_rejections.append(
-                        FusionRejection(*names, _UNSAID, self._round, self._recorder.graph, self._recorder.direction)
+                        FusionRejection(*names, why, self._round, self._recorder.graph, self._recorder.direction)
                     )
                 return answer
 
@@ -141,6 +141,30 @@ class Scheduling:
 
         why.__init__, why.__call__ = begun, refused
         private.wrap("can_fuse", asked)
+
+
+def _unsaid(first: Any, second: Any) -> str:
+    """Why a back end refuses a pair without a word, as that for C++ does: what its rules see in the loops of both."""
+    device = first.get_device()
+    if device is None or device.type != "cpu" or first.is_template() or second.is_template():
+        return _UNSAID
+    loops = [one.group[1] for one in (first, second)]
+    if any(len(one) != 2 or not all(isinstance(part, tuple) for part in one) for one in loops):
+        return _UNSAID
+    waits = bool(first.get_operation_names() & second.ancestors)
+    together = len(first.get_nodes()) + len(second.get_nodes())
+    if not waits and together > private.config(private.INDUCTOR).cpp.max_horizontal_fusion_size:
+        return f"exceeds cpp.max_horizontal_fusion_size: {together} operations together"
+    shown = ", and ".join(_extents(*one) for one in loops)
+    if waits and first.is_reduction():
+        return f"the second waits for the whole reduction: loops of {shown}"
+    return f"the loops do not match: {shown}" if loops[0] != loops[1] else _UNSAID
+
+
+def _extents(kept: Sequence[Any], reduced: Sequence[Any]) -> str:
+    """`8 x 64 over 32`: the extents of loops, and those that they reduce over."""
+    said = " x ".join(map(str, kept)) or "one element"
+    return f"{said} over {' x '.join(map(str, reduced))}" if reduced else said
 
 
 def _remembered(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -154,6 +178,22 @@ def _remembered(original: Callable[..., Any]) -> Callable[..., Any]:
         return texts[key]
 
     return debug_str
+
+
+def _remembered_sets(original: Callable[[Any], str]) -> Callable[[Any], str]:
+    """The text of a set of dependencies, made once: they do not change, and most dumps show those of the one before."""
+    texts: dict[tuple[int, ...], tuple[list[Any], str]] = {}
+
+    def pformat(shown: Any) -> str:
+        if not isinstance(shown, Set):
+            return original(shown)
+        parts: list[Any] = list(shown)
+        key = tuple(map(id, parts))
+        if key not in texts:
+            texts[key] = (parts, original(shown))
+        return texts[key][1]
+
+    return pformat
 
 
 def _remember_expressions() -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,21 +107,38 @@ def _count(one: Access) -> int:
     return min(count, one.iterations) if one.dep.is_indirect() else count
 
 
-_FUNCTIONS: Mapping[str, Any] = {
+_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "Add": lambda *terms: sum(terms),
+    "Mul": lambda *factors: math.prod(factors),
+    "Pow": lambda base, exponent: base**exponent,
+    "FloorDiv": lambda x, divisor: x // divisor,
+    "CleanDiv": lambda x, divisor: x // divisor,
     "ModularIndexing": lambda x, divisor, modulus: x // divisor % modulus,
     "Mod": lambda x, modulus: x % modulus,
+    "PythonMod": lambda x, modulus: x % modulus,
     "Identity": lambda x: x,
-    "Min": np.minimum,
-    "Max": np.maximum,
+    "Min": lambda *values: functools.reduce(np.minimum, values),
+    "Max": lambda *values: functools.reduce(np.maximum, values),
 }
+"""What the functions of an index compute, by their names: of whole numbers, or of arrays of these."""
+
+
+def value_of(index: Any, symbols: Mapping[str, Any]) -> Any:
+    """An expression of SymPy's for the values of its symbols. Raises KeyError for a function or symbol that is none."""
+    if index.is_Symbol:
+        return symbols[index.name]
+    if index.is_Integer:
+        return int(index)
+    return _FUNCTIONS[type(index).__name__](*(value_of(part, symbols) for part in index.args))
 
 
 def _indices(dep: Any) -> Any:
     """The elements of one access, without those before the buffer, which a mask leaves out."""
     used: dict[str, Any] = {}
-    free = {str(symbol) for symbol in sympy.sympify(dep.index).free_symbols}
+    index: Any = sympy.sympify(dep.index)
+    free = {symbol.name for symbol in index.free_symbols}
     wanted = [(str(name), int(size)) for name, size in dep.ranges.items() if str(name) in free]
     for at, (name, size) in enumerate(wanted):
         used[name] = np.arange(size).reshape([-1 if at == dim else 1 for dim in range(len(wanted))])
-    found = np.asarray(eval(str(dep.index), {"__builtins__": {}, **_FUNCTIONS}, used)).reshape(-1)
+    found = np.asarray(value_of(index, used)).reshape(-1)
     return found[found >= 0]

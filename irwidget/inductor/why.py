@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import linecache
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Literal
 
 from irwidget.errors import UsageError, near
+from irwidget.inductor.cures import are_steps, cure_of, cure_of_call, cure_of_steps, in_one_launch, reason_of_call
 from irwidget.inductor.data import (
-    TAKEN,
     CapturedCompilation,
     Direction,
     FusionRejection,
@@ -23,27 +23,6 @@ from irwidget.toolchain.locations import is_user_file
 from irwidget.trace import Location
 
 Answer = Literal["fused", "not fused", "not compared", "called"]
-
-_CURES: tuple[tuple[str, str], ...] = (
-    ("intermediate nodes between", "fuse what lies between them first, or compute it so that neither waits for it"),
-    ("numel/rnumel mismatch", "give both loops the same number of elements, reduced and kept"),
-    ("nodes numel", "give both loops the same number of elements, reduced and kept"),
-    ("no shared data due to indexing mismatch", "have both read the buffer in the same order: make it contiguous once"),
-    ("no shared data", "have both read or write the same elements of a buffer, in the same order"),
-    ("memory deps did not match", "have the second read what the first writes element by element, in the same order"),
-    ("exceeds max fusion", "raise max_fusion_size"),
-    ("Fusion will increase peak memory", "nothing: it would hold more memory at once"),
-    ("fusion_prevent_too_many_reads_and_writes", "raise realize_acc_reads_threshold, or split the expression"),
-    ("score_fusion_memory_threshold", "lower score_fusion_memory_threshold"),
-    ("tiling mismatch", "use one memory layout in both, or set triton.tiling_prevents_pointwise_fusion=False"),
-    ("will create cycle", "break the circle: one of them waits for a third that waits for the other"),
-    ("node1 is extern", "have it generated: max_autotune=True makes templates of matrix products and convolutions"),
-    ("node2 is extern", "have it generated: max_autotune=True makes templates of matrix products and convolutions"),
-    ("prologue fusion turned off", "prologue_fusion=True"),
-    ("device mismatch", "compute both on one device"),
-    ("node1 must go before node2", "nothing: the second makes what the first reads"),
-)
-"""How the scheduler's reasons begin, and what would have to change."""
 
 
 @dataclass(frozen=True)
@@ -165,14 +144,14 @@ class Compilation:
         lines = [self.became(op) for op in ops]
         lines += [f"  {rewritten(one)}" for one in self.rewrites(ops)]
         called = all(op.kind in ("extern", "fallback") for op in ops)
-        cures = tuple(dict.fromkeys(_cure_of_call(op) for op in ops if op.kind in ("extern", "fallback")))
+        cures = tuple(dict.fromkeys(cure_of_call(op) for op in ops if op.kind in ("extern", "fallback")))
         return Why("called" if called else "fused", tuple(ops), (), (), cures, "\n".join(lines))
 
     def became(self, op: InductorOp) -> str:
         """What became of an operation, in a line."""
         line = where(op)
         if op.kind in ("extern", "fallback"):
-            return f"{op.name}{line} calls {op.kernel}: {_reason_of_call(op)}; to change it: {_cure_of_call(op)}"
+            return f"{op.name}{line} calls {op.kernel}: {reason_of_call(op)}; to change it: {cure_of_call(op)}"
         beside = [one.name for one in self.captured.ops if same_kernel(one, op) and one.name != op.name]
         alone = ", in loops of its own" if self._has_more(op) else ", alone"
         others = f", with {', '.join(beside)}" if beside else alone
@@ -195,14 +174,80 @@ class Compilation:
         called = [op for op in (*first, *second) if op.kind in ("extern", "fallback")]
         refusals = self._refusals(first, second)
         if not refusals and not called:
-            return _not_compared(first, second)
+            return self._not_compared(first, second)
         reasons = tuple(dict.fromkeys(one.reason for one in reversed(refusals)))
-        cures = tuple(dict.fromkeys(cure for reason in reasons if (cure := cure_of(reason))))
+        independent = not self._between(first, second) and not self._between(second, first)
+        otherwise = self._otherwise(first, second) if independent else ""
+
+        def cure(reason: str) -> str:
+            said = cure_of_steps(reason) if are_steps(first, second) else cure_of(reason)
+            return said + otherwise if reason.startswith("no shared data") else said
+
+        cures = tuple(dict.fromkeys(filter(None, map(cure, reasons))))
         lines = [f"not fused: {_kernels(first)} and {_kernels(second)}"]
         lines += dict.fromkeys(f"  {self.became(op)}" for op in called)
         for reason in reasons:
-            lines.append(f"  {reason}" + (f"\n    to change it: {cure}" if (cure := cure_of(reason)) else ""))
+            lines.append(f"  {reason}" + (f"\n    to change it: {cure(reason)}" if cure(reason) else ""))
         return Why("not fused", first, second, reasons, cures, "\n".join(lines))
+
+    def _not_compared(self, first: tuple[InductorOp, ...], second: tuple[InductorOp, ...]) -> Why:
+        ones, others = ({name for op in ops for name in (*op.reads, *op.writes)} for ops in (first, second))
+        if shared := sorted(ones & others):
+            cure = "raise max_fusion_buffer_group_pairwise_attempts"
+            said = f"they share {', '.join(shared)}, and the scheduler did not try the pair"
+        elif whole := self._concatenation(first, second) or self._concatenation(second, first):
+            cure = "force_pointwise_cat=True has what reads it compute it"
+            said = f"one writes a part of {whole}, a concatenation that the other reads, which is another buffer"
+        elif between := self._between(first, second) or self._between(second, first):
+            cure = "compute one of them without what lies between, or have that generated and fused, too"
+            said = f"one waits for {', '.join(op.name for op in between)}, and that for the other"
+        else:
+            cure = f"have them read or write a common tensor{self._otherwise(first, second)}"
+            said = "the scheduler looks at pairs that share a buffer, and these are not one"
+        return Why("not compared", first, second, (), (cure,), f"not compared: {said}; to change it: {cure}")
+
+    def _between(self, first: Sequence[InductorOp], second: Sequence[InductorOp]) -> list[InductorOp]:
+        """What waits for the kernels of some operations, and for which those of others wait; these where nothing lies
+        between.
+        """
+        here = [op for op in self.captured.ops if (op.graph, op.direction) == (first[0].graph, first[0].direction)]
+        ones, others = self._mates(first), self._mates(second)
+        after = _waiting(here, ones, lambda op: (op.after, op.writes.keys()))
+        before = _waiting(here[::-1], others, lambda op: (op.writes.keys(), op.after))
+        found = [op for op in here if op in after and op in before and op not in (*ones, *others)]
+        return found or [op for op in others if any(op.after & one.writes.keys() for one in ones)]
+
+    def _otherwise(self, first: Sequence[InductorOp], second: Sequence[InductorOp]) -> str:
+        """What else has kernels that do not wait for one another be one."""
+        depths = self._depths()
+        ones, others = self._mates(first), self._mates(second)
+        level = {depths[op.graph, op.direction, op.group] for op in (*ones, *others)}
+        return in_one_launch((*ones, *others), side_by_side=len(level) == 1)
+
+    def _depths(self) -> dict[tuple[int, str, str], int]:
+        """How many launches each launch waits for, one after the other."""
+        makers = {(op.graph, op.direction, name): op.group for op in self.captured.ops for name in op.writes}
+        depths: dict[tuple[int, str, str], int] = {}
+        for op in self.captured.ops:
+            here = op.graph, op.direction
+            before = {makers[*here, name] for name in op.after if (*here, name) in makers} - {op.group}
+            depths[*here, op.group] = max(
+                [depths.get((*here, op.group), 0), *(depths.get((*here, group), 0) + 1 for group in before)]
+            )
+        return depths
+
+    def _mates(self, ops: Sequence[InductorOp]) -> list[InductorOp]:
+        """All operations of their launches."""
+        groups = {(op.graph, op.direction, op.group) for op in ops}
+        return [op for op in self.captured.ops if (op.graph, op.direction, op.group) in groups]
+
+    def _concatenation(self, makers: Sequence[InductorOp], readers: Sequence[InductorOp]) -> str:
+        """The buffer of which some operations write parts and others read from; empty where there is none."""
+        made = {name for op in makers for name in op.writes}
+        read = {name for op in readers for name in op.reads}
+        here = {(op.graph, op.direction) for op in makers}
+        joins = (op for op in self.captured.ops if op.kind == "none" and (op.graph, op.direction) in here)
+        return next((name for op in joins if made & op.reads.keys() for name in op.writes if name in read), "")
 
     def _in_other_graphs(self, first: tuple[InductorOp, ...], second: tuple[InductorOp, ...]) -> Why | None:
         """The answer for operations that no scheduler ever sees together."""
@@ -266,47 +311,26 @@ def _in_other_subgraphs(first: tuple[InductorOp, ...], second: tuple[InductorOp,
     return Why("not fused", first, second, (reason,), (cure,), f"not fused: {reason}\n    to change it: {cure}")
 
 
-def _not_compared(first: tuple[InductorOp, ...], second: tuple[InductorOp, ...]) -> Why:
-    ones, others = ({name for op in ops for name in (*op.reads, *op.writes)} for ops in (first, second))
-    if shared := sorted(ones & others):
-        cure = "raise max_fusion_buffer_group_pairwise_attempts"
-        said = f"they share {', '.join(shared)}, and the scheduler did not try the pair"
-    else:
-        cure = "have them read or write a common tensor"
-        said = "the scheduler looks at pairs that share a buffer, and these are not one"
-    return Why("not compared", first, second, (), (cure,), f"not compared: {said}; to change it: {cure}")
-
-
 def rewritten(one: Rewrite) -> str:
     """What a pattern made of nodes, in a line."""
     made = "; ".join(one.after) or "nothing"
     return f"the pattern {one.pattern} ({one.phase.replace('_', '-')} passes) made of {'; '.join(one.before)}: {made}"
 
 
-def cure_of(reason: str) -> str:
-    """What would have to change for a reason of the scheduler's; empty where nothing is known."""
-    return next((cure for begin, cure in _CURES if reason.startswith(begin)), "")
-
-
-def _reason_of_call(op: InductorOp) -> str:
-    if op.runs:
-        return f"it runs {', '.join(op.runs)}, compiled by {'itself' if len(op.runs) == 1 else 'themselves'}"
-    if op.kernel == TAKEN:
-        return "it takes one result of the call before it, and computes nothing"
-    return "Inductor has no loops for it" if op.kind == "fallback" else "a library does it"
-
-
-def _cure_of_call(op: InductorOp) -> str:
-    target = op.targets[-1] if op.targets else ""
-    if op.runs:
-        return "compute outside of it what is to be one kernel with what is outside"
-    if re.search(r"aten\.scatter_reduce_?\.two", op.kernel):
-        return "reduce floats by 'sum', on the CPU with cpp.fallback_scatter_reduce_sum=False: of these there are loops"
-    if re.search(r"aten\.(?:mm|addmm|bmm|baddbmm|convolution|_int_mm)", target):
-        return "max_autotune=True makes a Triton template of it, into which what surrounds it can be fused"
-    if op.kind == "fallback":
-        return "write it with operations that Inductor lowers, or register a lowering or decomposition for it"
-    return "nothing: it is a call by nature"
+def _waiting(
+    ops: Iterable[InductorOp],
+    begin: Sequence[InductorOp],
+    sides: Callable[[InductorOp], tuple[Set[str], Set[str]]],
+) -> list[InductorOp]:
+    """Of operations in their order, those on the way from some: one side leads to them, the other on."""
+    names = {name for op in begin for name in sides(op)[1]}
+    found: list[InductorOp] = []
+    for op in ops:
+        near, far = sides(op)
+        if names & near:
+            found.append(op)
+            names |= far
+    return found
 
 
 def _launch(ops: Sequence[InductorOp]) -> KernelLaunch:

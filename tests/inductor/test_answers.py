@@ -4,11 +4,13 @@ import contextlib
 import re
 import types
 
+import numpy
 import pytest
+import sympy
 import torch
 
 from irwidget.errors import UsageError
-from irwidget.inductor import cells, guards, onward
+from irwidget.inductor import breaks, cells, guards, onward, traffic
 from irwidget.inductor.data import (
     Alive,
     Break,
@@ -163,6 +165,8 @@ def test_what_is_one_kernel(other, same):
     assert (same_kernel(one, other), same_kernel(other, one)) == (same, same)
 
 
+KEPT = "give it the same each time: it is compiled once for each"
+GLOBAL = "pass it as an argument, or as a tensor: a global is compiled in also with dynamic=True"
 SHAPE = "tensor 'x' size mismatch at index 1. expected 16, actual 24"
 FRAME = f"  # return x + y  # {CELL}:12 in f (HINT: none)"
 
@@ -180,16 +184,49 @@ FRAME = f"  # return x + y  # {CELL}:12 in f (HINT: none)"
     ("___check_type_id(L['x'], 7)", ("the type of x", "call it with objects of one class")),
     ("tensor 'x' stride\nmismatch. expected 1",
      ("x: stride\nmismatch. expected 1", "call it with tensors of one kind")),
+    ("tensor 'x' stride mismatch at index 0. expected 6, actual 1",
+     ("x: stride mismatch at index 0. expected 6, actual 1",
+      "lay it out in memory the same way each time, as x.contiguous() does")),
     ("check_tensor(G['w'], Tensor, K, torch.float16, device=None, size=[2], stride=[1])",
      ("w is a torch.float16 of size [2]", "dynamic=True, or torch._dynamo.mark_dynamic of the dimension that changes")),
     ("___check_obj_id(L['self']._modules['norm'], 7)",
      ("self.norm is this very object", "make it once and keep it, not anew for each call")),
-    ("L['n'] == 3", ("n is 3: a value of Python's is compiled in", "pass a tensor, or dynamic=True for an integer")),
-    ("G['n'] == 'a'", ("", "")),
+    ("L['n'] == 3", ("n is 3: a value of Python's is compiled in", "dynamic=True, or pass a tensor")),
+    ("L['k'].r == 2.5e-05", ("k.r is 2.5e-05: a value of Python's is compiled in", "dynamic=True, or pass a tensor")),
+    ("t[1] == 2", ("t[1] is 2: a value of Python's is compiled in", "dynamic=True, or pass a tensor")),
+    ("G['n'] == 'a'", ("n is 'a': a value of Python's is compiled in", GLOBAL)),
+    ("G['__builtins_dict___0'] == 1", ("", "")),
+    ("L['k'] is None", ("k is None", "give it each time, or never")),
+    ("L['k'] is not None", ("k is not None", "give it each time, or never")),
+    ("L['x'] is L['y']", ("x and y are one object", "give two tensors, or one and the same, each time")),
+    ('Duplicate tensors found: ["x", "y"]', ('"x", "y" are different tensors', "give no tensor twice, or copies")),
+    ("check_no_aliasing(L['x'], L['y'])", ("x, y are different tensors", "give no tensor twice, or copies")),
+    ("list(dict.keys(L['d']))[1] == 'a'", ("key 1 of d is 'a'", "give it the same keys in the same order each time")),
+    ("len(d) != 1", ("d has 1 elements", "give it as one stacked tensor, or with the same length each time")),
+    ("not set.__contains__(L['s'], 3)", ("whether 3 is in s", KEPT)),
+    ("___check_obj_id(f, ...), type=<class 'function'>",
+     ("f is this very object", "make it once and keep it, not anew for each call")),
+    ("___check_obj_id(G['f'], ...), type=<class 'function'>", ("", "")),
+    ("___check_type_id(L['s'].__dict__['_modules'], ...), type=<class 'dict'>", ("", "")),
+    ("___check_type_id(L['s'].__dict__['_modules']['l'], ...), type=<class 'dict'>",
+     ("the type of s.l", "call it with objects of one class")),
+    ("hasattr(L['x'], '_dynamo_dynamic_indices') == False", ("", "")),
+    ("utils_device.CURRENT_DEVICE == None", ("", "")),
+    ("tensor '___from_numpy(x)' size mismatch at index 0. expected 4, actual 5",
+     ("dimension 0 of x was 4 and is 5", "dynamic=True")),
+    ("expected type of 'x' to be a tensor type, ' but found <class 'torch.nn.parameter.Parameter'>",
+     ("x is a torch.nn.parameter.Parameter, and was of another class", "call it with tensors of one class")),
+    ("x.size()[1] == x.size()[0]  # duck sizing added this equality because",
+     ("x.size()[1] == x.size()[0]: sizes that were equal are taken for one",
+      "torch._dynamo.mark_dynamic of each of the dimensions before the first call, or "
+      "torch.fx.experimental._config.use_duck_shape=False")),
+    ("2 <= L['x'].size()[0]", ("dimension 0 of x is 2 or more: sizes of 0 and 1 are compiled for themselves",
+                               "torch._dynamo.decorators.mark_unbacked(x, 0) before the first call")),
+    ("2 <= L['s'].stop <= 4", ("2 <= s.stop <= 4", "mark_dynamic without bounds, or drop the comparison of sizes")),
     ("L['self']._modules['a'].training == True", ("self.a.training is True",
                                                   "compile once for train() and once for eval()")),
     ("L['self'].trained == True", ("self.trained is True: a value of Python's is compiled in",
-                                   "pass a tensor, or dynamic=True for an integer")),
+                                   KEPT)),
     ("torch.is_grad_enabled() == 1", ("the grad mode, autocast and other global settings",
                                       "call it under the same settings each time")),
     ("something else", ("", "")),
@@ -264,6 +301,119 @@ def test_what_is_compiled_again_each_once():
         "torch._dynamo.mark_dynamic(x, 1) before the first call; dynamic=True alone first takes sizes that are equal "
         "for one, and 16 is the size of another dimension too"
     )
+
+
+def test_of_what_it_was_compiled_for_before_only_what_differs_is_said():
+    """A third size is compiled again once: neither the first nor the second holds."""
+
+    def f(x):
+        return x
+
+    size = "tensor 'x' size mismatch at index 0. expected {}, actual 6"
+    dtype = "tensor 'x' dtype mismatch. expected Float, actual Half"
+    frame = types.SimpleNamespace(f_code=f.__code__, f_locals={"x": torch.ones(6)})
+    seen = guards.Guards()
+    reasons = [f"0/2: {size.format(5)}", f"0/1: {dtype}", f"0/0: {size.format(4)}"]
+    compiling = seen._compiling(lambda: seen._asked(lambda *_: reasons)(None, frame))
+    compiling()
+    assert [one.cause for one in seen.recompilations()] == [guards.meant(size.format(5))[0], guards.meant(dtype)[0]]
+
+    def refused():
+        compiling()
+        raise ValueError("too many")
+
+    with pytest.raises(ValueError, match="too many"):
+        guards.Guards._compiling(seen, refused)()
+    assert len(seen.recompilations()) == 2
+
+
+def test_a_whole_number_of_a_module_has_the_cure_that_dynamo_names():
+    hint = " (HINT: torch.compile considers integer attributes of the nn.Module to be static. ...)"
+    assert guards._guard(f"L['s'].n == 2{hint}").cure == guards._MODULE_INTEGER
+    assert guards._guard("L['s'].n == 2").cure == "dynamic=True, or pass a tensor"
+
+
+REASON = """Called it
+  Explanation: it is
+  told here.
+  Hint: Leave it out.
+  Hint: It may be possible to write Dynamo tracing rules for this code.
+
+  Developer debug context: in
+     graph():
+
+ For more details about this graph break, please visit: https://x
+
+*** While handling this graph break, another graph break occurred: ***
+
+graph break in loop
+  Hint: Leave it out.
+  Hint: Unroll it.
+
+  Developer debug context: frame
+  All of f is left to eager PyTorch."""
+
+
+def test_a_break_says_its_cause_on_one_line_and_only_hints_that_are_of_the_program():
+    frames = [types.SimpleNamespace(filename=CELL, lineno=3), types.SimpleNamespace(filename=torch.__file__, lineno=9)]
+    found = breaks.broken(REASON, frames)
+    assert found == Break(REASON, at(3), "Leave it out. or: Unroll it.")
+    assert found.cause == (
+        "Called it Explanation: it is told here. *** While handling this graph break, another graph break occurred: "
+        "*** graph break in loop All of f is left to eager PyTorch."
+    )
+    assert breaks.broken("x\n Hint: This graph break is fundamental - so", None).cure == breaks.OUTSIDE
+
+
+def test_what_else_makes_one_kernel_is_said_of_kernels_that_do_not_wait_for_one_another():
+    def made(name, after=(), group="", loops=("8",), device="cuda", **more):
+        return op(name, "k", group=group or name, writes={f"b{name}": 8}, after=frozenset(after), loops=loops,
+                  device=device, **more)  # fmt: skip
+
+    ops = (made("a"), made("changes a", {"ba"}), made("reads it", {"bchanges a"}), made("c"), made("d", loops=("4",)),
+           made("e", device="cpu"), made("f", group="f_g"), made("g", reduced=("8",), group="f_g"))  # fmt: skip
+    pairs = [("a", "c"), ("a", "d"), ("a", "e"), ("a", "f"), ("c", "changes a"), ("reads it", "c")]
+    refusals = tuple(rejected((one,), (other,)) for one, other in pairs)
+    answers = [
+        Compilation(CapturedCompilation((), ops=ops, fusion_rejections=refusals[:n])) for n in (0, len(refusals))
+    ]
+    for answer in answers:
+        found = ["".join(re.findall("aggressive|combo", "".join(answer.why(*pair).cures))) for pair in pairs]
+        assert found == ["aggressivecombo", "combo", "", "combo", "aggressive", "aggressive"]
+    waits = answers[0].why("a", "reads it")
+    assert (waits.answer, "one waits for changes a, and that for the other" in waits.text) == ("not compared", True)
+    assert "aggressive" not in answers[0].why("a", "changes a").text
+
+
+class Refusal(Exception):
+    def __init__(self, msg, *frames):
+        self.msg = msg
+        self.real_stack = [types.SimpleNamespace(filename=file, lineno=line) for file, line in frames]
+
+
+def test_breaks_are_said_once_by_the_users_line_and_with_what_they_leave(monkeypatch):
+    call, library = "Call\n  Hint: Remove the `torch._dynamo.graph_break()` call.", (torch.__file__, 9)
+    reasons = [
+        types.SimpleNamespace(reason="step_unsupported", user_stack=Refusal("", (CELL, 2)).real_stack),
+        types.SimpleNamespace(reason=call, user_stack=Refusal("", (CELL, 7)).real_stack),
+        types.SimpleNamespace(reason=call, user_stack=Refusal("", (CELL, 8), library).real_stack),
+    ]
+    monkeypatch.setattr(breaks.private, "get", lambda name: {"graph_breaks": reasons}[name])
+    seen = breaks.Breaks()
+    seen._said = {0: Refusal("Item", (CELL, 3)), 1: Refusal("of another")}
+    rest = compile("1", CELL, "exec").replace(co_name="torch_dynamo_resume_in_f_at_3", co_firstlineno=5)
+    seen._left = [
+        (rest, Refusal("Item\n  Explanation: long", (CELL, 3))),
+        (rest, Refusal("Call", library)),
+        (rest, Refusal("Functorch")),
+    ]
+    rest = "All of f after line 3 is left to eager PyTorch."
+    assert [(one.cause, one.place.line, one.cure) for one in seen.found()] == [
+        (f"Item Explanation: long Of this function no more is compiled. {rest}", 3, breaks.OUTSIDE),
+        ("Call", 7, "Remove the `torch._dynamo.graph_break()` call."),
+        ("Call", 8, breaks.OUTSIDE),
+        (f"Functorch {rest}", 5, breaks.OUTSIDE),
+    ]
 
 
 KERNEL = Kernel(
@@ -415,3 +565,21 @@ def test_what_a_call_makes_itself_is_not_noted_and_an_error_ends_it():
         assert noted == ["outer"]
         inner(torch.ones(1))
     assert noted == ["outer", "<lambda>"]
+
+
+def test_an_index_is_computed_from_its_expression_and_not_from_text():
+    from torch.utils._sympy import functions
+
+    x, y = sympy.symbols("x y", integer=True)
+    numbers = numpy.arange(24)
+    for index, expected in (
+        (3 * functions.FloorDiv(x, 2) - y**2 - 5, 3 * (numbers // 2) - 14),
+        (functions.ModularIndexing(7 * x, 3, 5), 7 * numbers // 3 % 5),
+        (functions.Mod(x + 1, 4) + functions.Identity(x), (numbers + 1) % 4 + numbers),
+        (functions.Min(x, 7) * functions.Max(y, 2), numpy.minimum(numbers, 7) * 3),
+        (sympy.Integer(4), 4),
+    ):
+        assert numpy.array_equal(traffic.value_of(index, {"x": numbers, "y": 3}), expected)
+    for unknown in (sympy.sin(x), x + sympy.Symbol("z")):
+        with pytest.raises(KeyError):
+            traffic.value_of(unknown, {"x": 1})

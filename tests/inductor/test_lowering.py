@@ -357,10 +357,10 @@ def test_what_torch_compile_was_told_before_the_cell_is_heard():
 
 
 def test_why_a_whole_frame_is_left_to_eager_is_said():
+    """Once, though it breaks the caller's graph and then its own."""
     low = irwidget.lower(programs.branches_in_a_loop, X, to="inductor_cpp")
-    caller, said = [one for one in low.diagnostics if one.message.startswith("graph break: Data-dependent branching")]
+    (said,) = [one for one in low.diagnostics if one.message.startswith("graph break: Data-dependent branching")]
     assert said.message.endswith("All of clamped is left to eager PyTorch.")
-    assert "left to eager" not in caller.message
     assert said.location.line == line(programs.clamped, "if x.sum() > 0")
 
 

@@ -240,6 +240,47 @@ def test_a_reason_that_is_taken_away_is_no_longer_there():
     assert together.why("op1", "op2").answer == "fused"
 
 
+def several(x, w):
+    total = x.sin().sum() - 1
+    joined = torch.cat([x.cos(), w.exp()], 1) * 2
+    z = x.sigmoid() @ w
+    return total, joined, z.relu(), w[0].tan(), x.cumsum(0), (x + 1j).abs()
+
+
+@pytest.fixture(scope="module")
+def apart():
+    """What a program's operations are called on a CPU, by what they compute, and the lowering."""
+    low = irwidget.lower(several, X, W, to="inductor_loop_ir", patches={"cpp.max_horizontal_fusion_size": 1})
+    ops = low.results["compilation"].captured.ops
+    return lambda *names: low.why(*(next(op.name for op in ops if f"aten.{one}" in op.targets and op.kind != "none")
+                                    for one in names))  # fmt: skip
+
+
+@pytest.mark.parametrize(("names", "answer", "said", "cure"), [
+    (("sum.default", "sub.Tensor"), "not fused",
+     "the second waits for the whole reduction: loops of one element over 4096, and one element",
+     "keep an outer dimension that both have, whose loops are joined"),
+    (("sin.default", "cos.default"), "not fused", "exceeds cpp.max_horizontal_fusion_size: 2 operations together",
+     "raise cpp.max_horizontal_fusion_size"),
+    (("cos.default", "mul.Tensor"), "not compared", "one writes a part of buf", "force_pointwise_cat=True has"),
+    (("sigmoid.default", "relu.default"), "not compared", ", and that for the other",
+     "compute one of them without what lies between"),
+    (("cos.default", "exp.default"), "not compared", "the scheduler looks at pairs that share a buffer",
+     "have them read or write a common tensor, or aggressive_fusion=True with score_fusion_memory_threshold=0"),
+    (("relu.default", "tan.default"), "not compared", "the scheduler looks at pairs that share a buffer",
+     "have them read or write a common tensor"),
+    (("mm.default",), "called", "a library does it", "freezing=True and max_autotune=True, without gradients"),
+    (("cumsum.default",), "called", "Inductor has loops for it, but not for what it is given here", "write it with"),
+    (("abs.default",), "called", "Inductor has no loops of complex numbers", "compute with the real and imaginary"),
+    (("add.Tensor",), "called", "Inductor has no loops of complex numbers", "compute with the real and imaginary"),
+])  # fmt: skip
+def test_why_on_a_cpu(apart, names, answer, said, cure):
+    found = apart(*names)
+    assert found.answer == answer
+    assert said in found.text
+    assert any(one.startswith(cure) for one in found.cures), found.cures
+
+
 def test_what_the_scheduler_did_not_compare_is_said_so():
     low = irwidget.lower(lambda x, w: (x.sin(), w.cos().sum(0)), X, W, to="inductor_triton")
     assert low.why("op0", "op1").answer in ("not compared", "not fused")
@@ -297,6 +338,11 @@ def test_a_pattern_that_rewrote_a_node_is_named():
     low = irwidget.lower(there_and_back, X, to="inductor_triton")
     (rewrite,) = low.results["compilation"].captured.rewrites
     assert (rewrite.pattern, rewrite.phase) == ("pointless_convert", "joint")
+    assert [line.split(" = ")[1] for line in rewrite.before] == [
+        "prims.convert_element_type.default(arg0_1, torch.float16)",
+        "prims.convert_element_type.default(convert_element_type, torch.float32)",
+    ]
+    assert (rewrite.after, rewrite.names) == ((), ("convert_element_type", "convert_element_type_1"))
     assert rewrite.place.line == there_and_back.__code__.co_firstlineno + 1
     assert "rewritten" not in str(low.why("cos"))
     assert "pointless_convert" in str(low.why(rewrite.place.line))
@@ -326,6 +372,59 @@ def test_the_cure_for_a_square_whose_rows_grow_is_the_one_that_helps():
     torch._dynamo.mark_dynamic(square, 0)
     low = irwidget.lower(programs.relu, square, to="inductor_triton", again=[(longer,)])
     assert low.results["compilation"].captured.recompilations == ()
+
+
+def chosen_in_python(x):
+    y = x.sin()
+    if y.sum() > 0:
+        return y.cos()
+    return y
+
+
+def sliced(x):
+    n = x.abs().sum().long() % 4
+    return x[:n] + 1
+
+
+@pytest.mark.parametrize(("function", "line", "begins", "cure", "more"), [
+    (chosen_in_python, "if y.sum()", "Data-dependent branching Explanation: Detected", "torch.cond", ""),
+    (sliced, "x[:n]", "Unsupported Tensor.item() call with capture_scalar_outputs=False Explanation: ",
+     "capture_scalar_outputs = True", " Of this function no more is compiled."),
+    (programs.clamped, "if x.sum()", "Data-dependent branching Explanation: ", "torch.cond",
+     " All of clamped is left to eager PyTorch."),
+])  # fmt: skip
+def test_a_break_has_dynamos_reason_once_and_not_how_it_goes_on(function, line, begins, cure, more):
+    """Not `generic_jump` or `step_unsupported`, which is what Dynamo notes of these."""
+    try:
+        low = irwidget.lower(lambda x: function(x.cos()), X, to="dynamo_fx")
+    except irwidget.IRWidgetError as error:
+        low = error.lowering
+    (one,) = low.results["compilation"].captured.breaks
+    assert (one.place.file, one.place.line) == (function.__code__.co_filename, programs.line(function, line))
+    assert one.cause.startswith(begins)
+    assert one.cause.endswith(more)
+    assert cure in one.cure
+
+
+def test_past_the_limit_nothing_is_compiled_again():
+    longer = [(torch.ones(size),) for size in range(3, 7)]
+    with torch._dynamo.config.patch(recompile_limit=3):
+        low = irwidget.lower(programs.waves, torch.ones(2), to="dynamo_fx", again=longer, dynamic=False)
+    captured = low.results["compilation"].captured
+    assert [one.cause for one in captured.recompilations] == [
+        "dimension 0 of x was 2 and is 3", "dimension 0 of x was 3 and is 4",
+    ]  # fmt: skip
+    (one,) = captured.breaks
+    assert one.cause.startswith("Dynamo recompile limit exceeded")
+    assert one.cause.endswith("All of waves that it is not compiled for yet is left to eager PyTorch.")
+
+
+def test_guards_have_lines_of_files_as_they_are_named():
+    """Dynamo shortens the names of files by what they share with PyTorch's."""
+    low = irwidget.lower(lambda x: programs.relu(x), X, to="dynamo_fx")
+    files = {one.place.file for one in low.results["compilation"].captured.guards if one.place}
+    assert files <= {programs.__file__, __file__}
+    assert files
 
 
 def test_two_lines_with_a_graph_break_between(capfd):
