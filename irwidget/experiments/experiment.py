@@ -236,6 +236,7 @@ class Experiment(Generic[_Lowering]):
             trace,
             name=f"{before.name}: {self.name or self.says}",
             sources=before.sources,
+            tools={**before.tools, **trace.tools},
             facts={**launched, **trace.facts},
         )
         return self.make(

@@ -496,6 +496,8 @@ def test_a_step_that_cannot_be_begun_in_its_middle_is_named():
         assert [(pair.left, pair.right, pair.state) for pair in compared.passes] == [
             (i, i - start, "same") for i in range(start, len(ttgir.dumps))
         ]
+    sass = irwidget.lower(add_kernel, "*fp32", "*fp32", "*fp32", "i32", 128, to="triton_sass", arch="sm_80")
+    assert irwidget.compare(sass, sass.edit(0).run()).tools == {}, "ptxas made both"
 
 
 def test_what_is_saved_runs_by_itself(linalg, tmp_path):
