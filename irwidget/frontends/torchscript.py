@@ -8,6 +8,7 @@ import re
 import time
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from irwidget.errors import IRWidgetError, UsageError
@@ -20,7 +21,7 @@ from irwidget.llvm_routes import TorchOptions
 from irwidget.registry import Target
 from irwidget.toolchain.locations import is_user_file
 from irwidget.toolchain.run import Options, Source
-from irwidget.trace import Dump, Location, Step, Trace, Verdict, dump, not_checked
+from irwidget.trace import Diagnostic, Dump, Location, Step, Trace, Verdict, dump, not_checked
 
 STEP = Step("torch.jit.trace", "check_trace=False", "torch.jit.trace")
 TARGETS = (
@@ -204,6 +205,9 @@ class _Traced(Model):
         self.check_model()
         given = self.given
         traced = lower(given.obj, given.inputs, given.kwargs, given.called)
+        if given.dynamic_shapes is not None:
+            said = "dynamic_shapes say nothing here: torch.jit.trace records the sizes of these inputs"
+            traced = replace(traced, diagnostics=(*traced.diagnostics, Diagnostic("remark", said)))
         return Made(go_on(traced, extra, target.name, options))
 
     def verdict(self, target: Target, trace: Trace, options: Options, source: Source | None = None) -> Verdict:

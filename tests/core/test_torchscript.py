@@ -125,3 +125,16 @@ def test_a_trace_is_the_same_again():
         "__torch__.torch.nn.modules.linear.Linear",
         "__torch__.torch.nn.modules.linear.___torch_mangle_0.Linear",
     }
+
+
+def test_dynamic_shapes_say_nothing_and_a_remark_says_so() -> None:
+    sizes = {0: torch.export.Dim("n")}
+    fixed, dynamic = (
+        irwidget.lower(nn.ReLU(), torch.ones(3, 4), to="torch_script_graph_ir", dynamic_shapes=shapes)
+        for shapes in (None, {"input": sizes})
+    )
+    assert fixed.text == dynamic.text
+    assert [str(one) for one in fixed.trace.diagnostics] == []
+    assert [one.message for one in dynamic.trace.diagnostics] == [
+        "dynamic_shapes say nothing here: torch.jit.trace records the sizes of these inputs"
+    ]
