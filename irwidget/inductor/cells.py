@@ -7,11 +7,14 @@ import functools
 from collections.abc import Callable, Generator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from irwidget.frontends import modes
 from irwidget.frontends.base import Note, looks
 from irwidget.frontends.cell import Call
+from irwidget.inductor.private import MADE
+from irwidget.private_torch import of_call
 
 MOST_CALLS = 8
 """Calls of one object that are followed: Dynamo compiles no function more often, unless it is told to."""
@@ -42,7 +45,7 @@ class Compiled:
 
 @contextlib.contextmanager
 def calls(note: Note) -> Generator[None]:
-    """While it lasts, what torch.compile gives runs eagerly, and its calls are noted.
+    """While it lasts, what torch.compile gives runs eagerly, and its calls are noted. Then it is what it always is.
 
     Not those that such a call makes itself: Dynamo would trace through them. PyTorch's own operators of higher order
     (`cond`, `flex_attention`), when they run eagerly, call torch.compile as well.
@@ -51,6 +54,7 @@ def calls(note: Note) -> Generator[None]:
 
     original = torch.compile
     inside = ContextVar("inside", default=False)
+    noted = list[Noted]()
 
     def run(compiled: Compiled, call: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         if inside.get():
@@ -67,42 +71,50 @@ def calls(note: Note) -> Generator[None]:
     def compile(model: Any = None, **options: Any) -> Any:
         if model is None:
             return lambda function: compile(function, **options)  # pyright: ignore[reportUnknownLambdaType]
-        compiled = Compiled(model, options)
-        if isinstance(model, torch.nn.Module):
-            return _noted_module(model, compiled, run)
-        return _noted(model, compiled, run)
+        if torch.compile is not compile:  # the cell has kept it
+            return original(model, **options)
+        compiled, made = Compiled(of_call(model), options), original(model, **options)
+        noted.append(Noted(made, partial(run, compiled, model)))
+        return noted[-1].of_module() if isinstance(model, torch.nn.Module) else noted[-1].of_function()
 
     torch.compile = compile
     try:
         yield
     finally:
         torch.compile = original
+        for one in noted:
+            one.end()
 
 
-_Run = Callable[[Compiled, Callable[..., Any], tuple[Any, ...], Mapping[str, Any]], Any]
+class Noted:
+    """What torch.compile makes of a model, with its calls going elsewhere until that ends."""
 
+    def __init__(self, made: Any, run: Callable[[tuple[Any, ...], Mapping[str, Any]], Any]) -> None:
+        self._made = made
+        self._run: Callable[[tuple[Any, ...], Mapping[str, Any]], Any] | None = run
+        self._forward: Any = None
 
-def _noted(function: Callable[..., Any], compiled: Compiled, run: _Run) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def noted(*args: Any, **kwargs: Any) -> Any:
-        return run(compiled, function, args, kwargs)
+    def of_function(self) -> Callable[..., Any]:
+        """A function in its place."""
 
-    return noted
+        @functools.wraps(self._made)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return self._call(args, kwargs)
 
+        setattr(call, MADE, self._made)
+        return call
 
-def _noted_module(module: Any, compiled: Compiled, run: _Run) -> Any:
-    """The module itself in all but the call: torch.compile's has the same parameters, too."""
-    import torch
+    def of_module(self) -> Any:
+        """The module that torch.compile makes, which computes something else."""
+        self._forward = self._made.forward
+        self._made.forward = lambda *args, **kwargs: self._call(args, kwargs)  # pyright: ignore[reportUnknownLambdaType]
+        return self._made
 
-    class Noted(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self._orig_mod = module
+    def _call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        return self._made(*args, **kwargs) if self._run is None else self._run(args, kwargs)
 
-        def forward(self, *args: Any, **kwargs: Any) -> Any:
-            return run(compiled, self._orig_mod, args, kwargs)
-
-        def __getattr__(self, name: str) -> Any:
-            return super().__getattr__(name) if name == "_orig_mod" else getattr(module, name)
-
-    return Noted()
+    def end(self) -> None:
+        """From now on the calls are those of what torch.compile has made."""
+        self._run = None
+        if self._forward is not None:
+            self._made.forward = self._forward

@@ -27,9 +27,6 @@ def executes(target: str, arch: str | None) -> Literal["graphs", "code"]:
 
 def verdict(captured: CapturedCompilation, trace: Trace, target: str, arch: str | None, *, each: bool) -> Verdict:
     """The verdict on a lowering of which everything that can be executed was."""
-    general = [one for number, one in captured.verdicts if number < 0]
-    if general:
-        return general[0]
     if captured.stopped is not None:
         return not_checked(
             f"torch.compile failed as it compiled it once more, to execute it: {captured.stopped.message}"
@@ -99,6 +96,8 @@ def _unexecuted(
     judged: Mapping[int, Verdict],
 ) -> str:
     """Why a lowering of which nothing is wrong is not known to be right; empty where it is."""
+    if reason := _of_no_graph(captured, dumps, judged):
+        return reason
     if target in _NEVER:
         return _NEVER[target]
     if target == "inductor_python" and arch is not None:
@@ -108,6 +107,17 @@ def _unexecuted(
         if one is None or one.state != "equal":
             return (one.reason if one else "") or "the last graph was not executed"
     return ""
+
+
+def _of_no_graph(captured: CapturedCompilation, dumps: Mapping[int, int], judged: Mapping[int, Verdict]) -> str:
+    """Why nothing of a graph was executed but what Dynamo made of it; empty where of each something was."""
+    graphs: dict[int, list[Verdict]] = {}
+    for number, index in dumps.items():
+        stage = captured.stages[number]
+        if index in judged and stage.phase != "dynamo":
+            graphs.setdefault(stage.graph, []).append(judged[index])
+    unexecuted = (found for found in graphs.values() if all(one.state == "not checked" for one in found))
+    return next((found[0].reason for found in unexecuted), "")
 
 
 def _ends(captured: CapturedCompilation, dumps: Mapping[int, int]) -> list[int]:

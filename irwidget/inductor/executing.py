@@ -18,9 +18,9 @@ import torch
 from irwidget.checking.allowance import ExpectedResult
 from irwidget.checking.evaluate import EMPTIES
 from irwidget.checking.judge import judge, of_cases, of_shapes, unexplained
-from irwidget.inductor import attributes, regions
+from irwidget.inductor import attributes, private, regions
 from irwidget.inductor.data import InductorStage
-from irwidget.inductor.reference import Modes, Outcome, Reference, Unexecuted, first_line, is_tensor, own
+from irwidget.inductor.reference import Modes, Outcome, Random, Reference, Unexecuted, first_line, is_tensor, own
 from irwidget.private_torch_export import of_symbols, symbols
 from irwidget.trace import Verdict
 
@@ -59,6 +59,11 @@ class Graph:
     """Under which grad mode and autocast."""
     held: Mapping[str, tuple[torch.Tensor, torch.Tensor]] = field(default_factory=dict[str, Any])
     """The tensors of its own that it changed when it was called, each with its value before."""
+    frozen: Mapping[str, torch.Tensor] = field(default_factory=dict[str, torch.Tensor])
+    """Parameters that become constants after the joint-graph passes (`freezing`), by the names of the inputs that they
+    were."""
+    random: str = ""
+    """What in it gives other numbers on every run, where it has been seen to."""
 
     def slot(self, direction: str) -> Slot:
         """The slot of a half; of all of it where that has no halves."""
@@ -71,6 +76,9 @@ class _Interpreter(torch.fx.Interpreter):
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
         from irwidget.inductor import attention
 
+        if private.is_lowering(target):
+            name = target.__qualname__.split(".<locals>")[0]
+            raise Unexecuted(f"{name} makes loops of Inductor's, and no operation of PyTorch's does the same")
         if regions.is_region(target):
             return regions.inlined(*args)
         if target is attention.scaled_dot_product_attention:
@@ -100,14 +108,10 @@ def verdicts(
     The code first, where it was built; without `each` the graphs only where that does not settle it.
     """
     try:
-        held = {name: value for name, (_, value) in graph.held.items()}
-        reference = Reference(graph.module, graph.calls[0], graph.modes, held)
+        reference = _reference(graph)
     except Unexecuted as why:
-        yield -1, Verdict("not checked", reason=str(why))
-        return
-    except Exception as error:
-        reason = f"the graph fails on copies of its inputs: {type(error).__name__}: {first_line(error)}"
-        yield -1, Verdict("not checked", reason=reason)
+        graph.random = str(why) if isinstance(why, Random) else ""
+        yield from unexecuted(stages, snapshots, str(why))
         return
     code = [number for number, stage in stages.items() if stage.phase == "code"]
     states: list[str] = []
@@ -135,6 +139,27 @@ def verdicts(
             yield number, replace(known[key], dump=stage.name)
 
 
+def unexecuted(
+    stages: Mapping[int, InductorStage], snapshots: Mapping[int, Any], reason: str
+) -> Iterator[tuple[int, Verdict]]:
+    """The same of a graph of which nothing can be executed."""
+    for number, stage in stages.items():
+        if number in snapshots or stage.phase == "code":
+            yield number, Verdict("not checked", stage.name, reason=reason)
+
+
+def _reference(graph: Graph) -> Reference:
+    """What a graph should return. Raises Unexecuted."""
+    held = {name: value for name, (_, value) in graph.held.items()}
+    try:
+        return Reference(graph.module, graph.calls[0], graph.modes, held)
+    except Unexecuted:
+        raise
+    except Exception as error:
+        what = f"{type(error).__name__}: {first_line(error)}"
+        raise Unexecuted(f"the graph fails on copies of its inputs: {what}") from error
+
+
 def _key(stage: InductorStage, module: Any) -> object:
     """What two stages have in common of which one need not be executed: most passes change nothing."""
     convention = "dynamo" if stage.phase == "pre_grad" else "joint" if stage.phase == "joint" else ""
@@ -150,7 +175,17 @@ def _of_graph(graph: Graph, stage: InductorStage, module: Any, reference: Refere
     if "backward" in graph.slots and stage.phase == "joint":
         joint = _Joint(module, graph)
         return _judged(graph, stage, {"forward": joint.forward, "backward": joint.backward}, reference)
-    return _judged(graph, stage, {stage.direction: lambda values: run(module, values)}, reference)
+    put: Call = lambda values: run(module, _thawed(graph, module, values))  # noqa: E731
+    return _judged(graph, stage, {stage.direction: put}, reference)
+
+
+def _thawed(graph: Graph, module: Any, args: Sequence[Any]) -> Sequence[Any]:
+    """The inputs of a graph before its parameters became constants, of those after."""
+    names = _placeholders(module)
+    if len(args) + len(graph.frozen) != len(names):
+        return args
+    rest = iter(args)
+    return [graph.frozen[name] if name in graph.frozen else next(rest) for name in names]
 
 
 def _judged(
@@ -189,7 +224,8 @@ def _all_compared(name: str, returned: Sequence[Mapping[str, Any]], reference: R
 def _fails(stage: InductorStage, error: Exception, sizes: str) -> Verdict:
     what = "not executed" if stage.phase != "code" else "its code failed"
     on = f" with others of your inputs, {sizes}" if sizes else ""
-    reason = f"after {stage.name}: {what}{on}: {type(error).__name__}: {first_line(error)}"
+    said = first_line(error) if isinstance(error, Unexecuted) else f"{type(error).__name__}: {first_line(error)}"
+    reason = f"after {stage.name}: {what}{on}: {said}"
     return Verdict("not checked", stage.name, None, reason)
 
 

@@ -64,7 +64,8 @@ class Execution:
         """What Dynamo is to call for a graph: the graph itself, with its inputs kept."""
         number = self._recorder.graph
         slots = {direction: slot for (graph, direction), slot in self._slots.items() if graph == number}
-        graph = self._graphs[number] = Graph(module, compiled, slots)
+        frozen = self._recorder.frozen.get(number, {})
+        graph = self._graphs[number] = Graph(module, compiled, slots, frozen=frozen)
 
         def call(*args: Any) -> Any:
             if graph.calls:
@@ -83,23 +84,30 @@ class Execution:
         dynamo = executing.of_dynamo(returned, eager.returned)
         if dynamo.ok:
             dynamo = executing.of_state(state, eager.left)
-        if dynamo.state == "differs" and any(
-            executing.has_open_memory(graph.module) for graph in self._graphs.values()
-        ):
-            reason = f"{dynamo.reason}, which may be memory that nothing has written"
-            dynamo = replace(dynamo, state="not checked", reason=reason)
         self._dynamo = dynamo
+
+    def _of_dynamo(self) -> Verdict:
+        """What is said of Dynamo's graphs when all of them have been executed."""
+        dynamo = self._dynamo
+        if dynamo.state != "differs":
+            return dynamo
+        random = next((graph.random for graph in self._graphs.values() if graph.random), "")
+        if any(executing.has_open_memory(graph.module) for graph in self._graphs.values()):
+            random = "which may be memory that nothing has written"
+        return replace(dynamo, state="not checked", reason=f"{dynamo.reason}, {random}") if random else dynamo
 
     def judge(self, *, each: bool) -> None:
         """Execute and compare everything."""
         snapshots = self._recorder.snapshots or {}
         for number, graph in self._graphs.items():
             stages = {i: one for i, one in enumerate(self._recorder.stages) if one.graph == number}
-            for i, stage in stages.items():
-                if stage.phase == "dynamo":
-                    self.verdicts.append((i, self._dynamo))
+            rest = {i: one for i, one in stages.items() if one.phase != "dynamo"}
             if graph.calls:
-                rest = {i: one for i, one in stages.items() if one.phase != "dynamo"}
                 self.verdicts += executing.verdicts(graph, rest, snapshots, each=each)
             else:
-                self.verdicts.append((-1, Verdict("not checked", reason="a graph was compiled and not called")))
+                reason = "a graph was compiled and not called"
+                self.verdicts += executing.unexecuted(rest, snapshots, reason)
+        dynamo = self._of_dynamo()
+        for i, stage in enumerate(self._recorder.stages):
+            if stage.phase == "dynamo" and stage.graph in self._graphs:
+                self.verdicts.append((i, dynamo))

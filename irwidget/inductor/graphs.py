@@ -57,6 +57,9 @@ class Graphs:
                 if outer:
                     self._enter("joint", module)
                     self._recorder.add_graph("aot autograd", "joint", module)
+                    names = (node.name for node in module.graph.find_nodes(op="placeholder"))
+                    frozen = dict(zip(names, private.to_freeze(), strict=False))
+                    self._recorder.frozen[self._recorder.graph] = frozen
                 made = original(module, *args, **kwargs)
                 if outer:
                     self._recorder.root = None

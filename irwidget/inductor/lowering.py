@@ -55,7 +55,7 @@ def captured(given: Given, arch: str | None, execute: Literal["", "graphs", "cod
     options = dict(given.options)
     settings = patches(options.get("patches"))
     check_names(settings, private.config(private.INDUCTOR))
-    obj = given.obj
+    obj = getattr(given.obj, private.MADE, given.obj)
     told: Mapping[str, Any] = obj.options if isinstance(obj, Compiled) else private.compiled_with(obj)
     options = {**_said(told), **{name: value for name, value in options.items() if value is not None}}
     settings = {**(told.get("options") or {}), **settings}

@@ -299,11 +299,12 @@ def placed(text: str, noted: Mapping[str, list[Location | None]], whole: Locatio
 
 
 _KERNEL_PATH = re.compile(r"^(# kernel path: ).*[/\\]", re.M)
+_CONSTANT_ADDRESS = re.compile(r"^(\w+ = None  # .*) [0-9a-f]+$", re.M)
 
 
 def output_code(text: str) -> str:
-    """Inductor's output code without the folder of the cache, which is another each time."""
-    return _KERNEL_PATH.sub(r"\1", text)
+    """Inductor's output code without what is another each time: the folder of the cache, and addresses of constants."""
+    return _CONSTANT_ADDRESS.sub(r"\1", _KERNEL_PATH.sub(r"\1", text))
 
 
 def sources(names: Iterable[str]) -> dict[str, str]:

@@ -116,6 +116,8 @@ SITES: Mapping[str, tuple[str, str]] = {
     "cuda_interface": ("torch._dynamo.device_interface", "CudaInterface"),
 }
 """Our name -> module and name of torch."""
+MADE = "irwidget_made"
+"""The attribute of a function of ours that has what torch.compile made."""
 INDUCTOR = "torch._inductor.config"
 DYNAMO = "torch._dynamo.config"
 WARM = (
@@ -215,6 +217,7 @@ def compiled_with(obj: Any) -> dict[str, Any]:
     made = getattr(obj, "dynamo_ctx", None)
     if made is None:
         call = getattr(obj, "_compiled_call_impl", None) or obj
+        call = getattr(call, MADE, call)
         code = getattr(call, "__code__", None)
         if code is None or not hasattr(call, "_torchdynamo_orig_callable"):
             return {}
@@ -224,6 +227,12 @@ def compiled_with(obj: Any) -> dict[str, Any]:
     if getattr(backend, "compiler_name", "") not in get("list_backends")(exclude_tags=()):
         said["backend"] = getattr(backend, "compiler_fn", backend)
     return said
+
+
+def to_freeze() -> list[Any]:
+    """The parameters of what is being compiled that become constants, with `freezing`: values of its first inputs."""
+    context = get("TracingContext").try_get()
+    return list(getattr(context, "params_flat_unwrap_subclasses", None) or ())
 
 
 def uncompile(obj: Any) -> None:
@@ -241,6 +250,11 @@ def is_lowered(operation: Any) -> bool:
     """Whether Inductor has loops for an operation of ATen, for some operands at least."""
     made = get("lowerings").get(operation)
     return made is not None and not getattr(made, "_is_fallback_handler", False)
+
+
+def is_lowering(target: Any) -> bool:
+    """Whether what a pass has put into a graph is a lowering of Inductor's, which makes loops and takes no tensors."""
+    return getattr(target, "_inductor_lowering_function", False)
 
 
 def subgraph() -> str:

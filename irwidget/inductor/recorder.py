@@ -43,6 +43,8 @@ class Recorder:
         self.unfused: dict[tuple[int, Direction], tuple[Moment, ...]] = {}
         """Memory of the graphs as they came."""
         self.rewrites: list[Rewrite] = []
+        self.frozen: dict[int, dict[str, Any]] = {}
+        """By graph, the parameters that may become constants, by their inputs' names."""
         self.phase: Phase = "dynamo"
         self.graph = -1
         self.direction: Direction = ""

@@ -18,7 +18,7 @@ from irwidget.checking import unsettled
 from irwidget.checking.allowance import ExpectedResult, result_of
 from irwidget.checking.evaluate import Rounding, Wide
 from irwidget.checking.expected import CLOSER, SAMPLES, SIZES
-from irwidget.checking.resampling import resampled, resized
+from irwidget.checking.resampling import once, resampled, resized
 from irwidget.inductor import attributes, private
 from irwidget.private_torch import is_mutable, storage_id, viewed
 from irwidget.private_torch_export import default_decompositions
@@ -31,6 +31,10 @@ _GRADIENT = "gradient of "
 
 class Unexecuted(Exception):
     """Why there is nothing to compare with."""
+
+
+class Random(Unexecuted):
+    """The same of what gives other numbers on every run."""
 
 
 Modes = Callable[[], AbstractContextManager[None]]
@@ -191,7 +195,7 @@ def _program(outcome: Outcome, args: list[Any]) -> tuple[torch.fx.GraphModule, l
         raise _not_in_float64(error) from error
     for node in made.graph.nodes:
         if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
-            raise Unexecuted(f"random: {node.target} gives other numbers on every run")
+            raise Random(f"random: {node.target} gives other numbers on every run")
     if _changes(made):
         raise Unexecuted("it changes tensors in place in a way that cannot be evaluated in float64")
     return made, args
@@ -281,10 +285,26 @@ def _own(one: torch.Tensor) -> torch.Tensor:
 def _like(args: Sequence[Any]) -> list[Any]:
     """Other values of the same kinds."""
     made = own(args)
+    random = torch.Generator().manual_seed(0)
     for one, other in zip(made, resampled([_detached(one) for one in args], 0), strict=True):
         if is_tensor(one):
-            one.detach().copy_(other)
+            part = once(one.stride()) if one.layout is torch.strided else ()
+            one.detach()[part].copy_(_told_apart(other[part], random))
     return made
+
+
+def _told_apart(one: torch.Tensor, random: torch.Generator) -> torch.Tensor:
+    """Floats that are all the same are no more, with the sign that they have: the weights of a norm before training.
+
+    A pass that loses what such a tensor is multiplied by, or added to, would be right on ones and zeros.
+    """
+    if not one.is_floating_point() or not one.numel() or one.element_size() < 2:
+        return one
+    first = one.flatten()[0]
+    if not first.isfinite() or bool((one != first).any()):
+        return one
+    part = torch.rand(one.shape, generator=random).to(one.dtype)
+    return one * (part / 2 + 0.75) if first else part / 2
 
 
 def _sized(module: Any, args: Sequence[Any], step: int) -> list[Any] | None:

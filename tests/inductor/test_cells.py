@@ -9,6 +9,9 @@ from contextlib import redirect_stdout
 import pytest
 from IPython.terminal.interactiveshell import TerminalInteractiveShell
 
+import irwidget
+from irwidget.inductor import private
+
 
 @pytest.fixture(scope="module")
 def shell():
@@ -105,6 +108,41 @@ def test_what_a_compiled_function_compiles_is_its_own(shell, code, names):
         shell.run_cell(f"%%lower --to dynamo_fx --text\nimport torch\nx = torch.ones(4)\n{code}\n")
     low = shell.user_ns["_lowering"]
     assert list(low) == names if isinstance(low, dict) else [low.name] == names
+
+
+KEPT = """
+seen = []
+def backend(graph, inputs):
+    seen.append(len(inputs))
+    return graph.forward
+g = torch.compile(lambda x: x.sin(), backend=backend, dynamic=False)
+net = torch.compile(torch.nn.Linear(4, 4), backend=backend)
+class Cosine(torch.nn.Module):
+    def forward(self, x):
+        return x.cos()
+inplace = Cosine()
+inplace.compile(backend=backend)
+keep = torch.compile
+x = torch.ones(4)
+g(x), net(x), inplace(x)
+"""
+
+
+def test_what_a_cell_has_compiled_is_compiled_when_the_cell_has_ended(shell):
+    """While the cell runs it computes eagerly; then it is what torch.compile makes, also to lower it again."""
+    with redirect_stdout(io.StringIO()):
+        shell.run_cell(f"%%lower --to dynamo_fx --text\nimport torch\n{KEPT}").raise_error()
+    names = shell.user_ns
+    assert (list(names["_lowering"]), names["seen"]) == (["<lambda>", "Linear", "Cosine"], [])
+    shell.run_cell("g(x), net(x), inplace(x), keep(torch.tan, backend=backend)(x)").raise_error()
+    assert names["seen"] == [1, 3, 1, 1]
+    assert list(names["net"].state_dict()) == ["_orig_mod.weight", "_orig_mod.bias"]
+    told = [private.compiled_with(names[name]) for name in ("net", "inplace")]
+    assert [one["backend"].__name__ for one in told] == ["backend", "backend"]
+    import torch
+
+    low = irwidget.lower(names["g"], torch.ones(3), to="dynamo_fx")
+    assert (low.trace.facts["graphs"], "sin" in low.dumps[-1].text) == (1, True)
 
 
 def test_calls_of_one_function_are_one_lowering_that_says_what_is_compiled_again(run):

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
-from irwidget.inductor import checks, executing
+from irwidget.inductor import checks, executing, reference
 from irwidget.inductor.data import CapturedCompilation, InductorStage, InductorText, Stopped
 from irwidget.inductor.executing import Graph, Slot
 from irwidget.private_torch import FakeTensorMode
@@ -84,6 +84,18 @@ def gives(what):
 def test_all_that_a_graph_does_is_compared(eager, other, args, verdict):
     found = judged(eager, other, *args)
     assert (found.state, found.reason[: len(verdict[1])]) == verdict, found
+
+
+def test_other_inputs_are_told_apart_where_all_of_a_tensors_elements_are_equal():
+    """The weight of a norm that is not trained, in all shapes of memory; the sign stays."""
+    names = ("x", "ones", "minus", "expanded", "zeros", "infinite", "counts")
+    given = [X.flip(1), torch.ones(3), torch.tensor(-2.0), torch.ones(1, 3).expand(2, 3),
+             torch.zeros(3).half(), torch.full((3,), -torch.inf), torch.ones(3, dtype=torch.int64)]  # fmt: skip
+    like = dict(zip(names, reference._like(given), strict=True))
+    assert [name for name, one in zip(names, given, strict=True) if like[name].equal(one)] == ["infinite", "counts"]
+    assert [like[name].unique().numel() for name in names[1:5]] == [3, 1, 3, 3]
+    assert like["expanded"].stride() == (0, 1)
+    assert like["minus"] < 0 <= like["zeros"].min()
 
 
 def test_what_fails_at_another_size_says_so():
@@ -181,7 +193,8 @@ def test_a_lowering_is_equal_where_all_its_ends_are():
      "loop IR is not executed; the last dump that was, after b, is equal"),
     ([*enumerate(EQUAL)], {"stopped": Stopped("it stopped", "post_grad", None)},
      "torch.compile failed as it compiled it once more, to execute it: it stopped"),
-    ([(-1, Verdict("not checked", reason="random"))], {}, "random"),
+    ([(0, EQUAL[0]), *((number, Verdict("not checked", reason="random")) for number in range(1, 5))],
+     {"target": "inductor_loop_ir"}, "random; the last dump that was, after dynamo, is equal"),
     ([], {}, "nothing of it could be executed"),
 ])  # fmt: skip
 def test_what_is_not_executed_is_not_checked(verdicts, more, said):
