@@ -107,6 +107,27 @@ def test_a_check_is_by_the_cells_own_reference_and_never_of_what_was_not_execute
         assert verdict.reason.startswith("triton_ir is not executed")
 
 
+def test_a_cell_that_ends_before_it_compares_says_why():
+    """A launch that could not be executed: of the cell's comparisons after it nothing is known."""
+    fails = """
+@triton.jit
+def fails(y_ptr):
+    tl.device_assert(tl.load(y_ptr) < 0, "no")
+
+fails[(1,)](y, debug=True)
+assert torch.equal(y, x)
+"""
+    shell().run_cell(f"%%lower --to triton_ir --check --text\n{CHECKED}{fails}")
+    shown = shell().user_ns["_lowering"]
+    said = [one.check.reason for one in shown.values()]
+    why = "fails is not executed: AssertionError: no"
+    assert [one.partition(": ")[0] for one in said] == [
+        f"triton_ir is not executed, and the cell ended before it compared what {name} wrote"
+        for name in ("plus_one", "fails")
+    ]
+    assert all(why in one for one in said)
+
+
 AGREES = "triton_ir is not executed; the kernel's TTIR, executed on the CPU, agrees with the cell's reference (line 13)"
 REFERENCES = """
 assert (y - R).abs().max() < 1e-3
