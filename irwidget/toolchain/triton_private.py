@@ -160,6 +160,14 @@ def is_kernel(obj: object) -> bool:
     return kind is not None and isinstance(obj, kind)
 
 
+def bound(obj: object) -> tuple[Any, Any] | None:
+    """The kernel and the grid that `kernel[grid]` holds; None for other objects."""
+    if not inspect.isfunction(obj) or obj.__module__ != "triton.runtime.jit":
+        return None
+    held = inspect.getclosurevars(obj).nonlocals
+    return (held["self"], held["grid"]) if is_kernel(held.get("self")) and "grid" in held else None
+
+
 def jit_function() -> Any:
     """The class of `@triton.jit` functions, whose `run` launches."""
     return _module("runtime.jit").JITFunction

@@ -147,6 +147,19 @@ def test_values_needed_before_any_launch_are_an_error():
         frontend.capture(cell, "sm_90")
 
 
+def test_operators_of_which_only_values_tell_the_shape_end_the_cell_with_a_note():
+    def cell():
+        x = torch.rand(64, device="cuda")
+        add(x, x)
+        torch.nested.nested_tensor([x, x[:3]])
+
+    launches = frontend.capture(cell, "sm_90")
+    assert [launch.name for launch in launches] == ["add_kernel"]
+    (note,) = launches.diagnostics
+    said = "without values PyTorch does not know what aten._nested_tensor_from_tensor_list.default gives"
+    assert f"{said}. What was launched before is shown; --run executes launches" in note.message
+
+
 @triton.jit
 def helper(x):
     return x + undefined_name  # noqa: F821

@@ -110,6 +110,14 @@ def test_a_kernel_is_known_and_has_what_a_launch_reads():
     assert all(hasattr(param, "is_constexpr") and hasattr(param, "name") for param in add_kernel.params)
 
 
+def test_a_kernel_with_its_grid_is_known():
+    def function() -> object:
+        return add_kernel, (4,)
+
+    assert private.bound(add_kernel[(4,)]) == (add_kernel, (4,))
+    assert [private.bound(one) for one in (add_kernel, function, add_kernel.run, 3)] == [None] * 4
+
+
 def test_run_is_called_with_grid_and_warmup():
     assert {"grid", "warmup"} <= set(inspect.signature(private.jit_function().run).parameters)
 

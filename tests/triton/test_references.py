@@ -107,6 +107,27 @@ def test_a_check_is_by_the_cells_own_reference_and_never_of_what_was_not_execute
         assert verdict.reason.startswith("triton_ir is not executed")
 
 
+def test_a_cell_that_ends_before_it_compares_says_why():
+    """A launch that could not be executed: of the cell's comparisons after it nothing is known."""
+    fails = """
+@triton.jit
+def fails(y_ptr):
+    tl.device_assert(tl.load(y_ptr) < 0, "no")
+
+fails[(1,)](y, debug=True)
+assert torch.equal(y, x)
+"""
+    shell().run_cell(f"%%lower --to triton_ir --check --text\n{CHECKED}{fails}")
+    shown = shell().user_ns["_lowering"]
+    said = [one.check.reason for one in shown.values()]
+    why = "fails is not executed: AssertionError: no"
+    assert [one.partition(": ")[0] for one in said] == [
+        f"triton_ir is not executed, and the cell ended before it compared what {name} wrote"
+        for name in ("plus_one", "fails")
+    ]
+    assert all(why in one for one in said)
+
+
 AGREES = "triton_ir is not executed; the kernel's TTIR, executed on the CPU, agrees with the cell's reference (line 13)"
 REFERENCES = """
 assert (y - R).abs().max() < 1e-3
@@ -222,8 +243,30 @@ assert math.fabs(y[3].item() - R[3].item()) < 1e-3
 unittest.TestCase().assertAlmostEqual(y[3].item(), R[3].item(), 3)
 unittest.TestCase().assertAlmostEqual(R[3].item(), y[3].item(), delta=1e-3)
 off = torch.logical_or((y - R).abs() > 1e-3 * R.abs(), torch.logical_xor(y.isnan(), R.isnan())); assert off.sum() == 0
+assert abs(float(y[3]) - float(R[3])) < 1e-3
+two = float(R[3]); one = float(y[3]); assert abs(two - one) < 1e-3
+assert float((y - R).abs().max()) * 100 < 1
+assert 1e-3 > float((y - R).abs().max()) / float(R.abs().max())
+far = float((y - R).abs().max()); large = float(R.abs().max()); print(end=""); assert far <= 1e-5 + tol * large
+far = float((y - R).abs().max()) / 2; limit = tol / 2; assert far < limit
+limit = 9; far = float((y - R).abs().max()); limit = tol; assert far < limit
+assert int((y != R).sum()) / y.numel() < 0.01
+assert int(torch.isclose(y, R).sum()) == len(y)
+assert math.sqrt(float(((y - R) ** 2).mean())) < 1e-3
+assert math.sqrt(((y - R) ** 2).mean().item()) < 1e-3
+rel = lambda a, b: float((a - b).abs().max()) / float(b.abs().max()); assert rel(y, R) < 1e-3
+unittest.TestCase().assertLess(float((y - R).abs().max()) / 2, 1e-3)
+assert np.linalg.norm(y - R) / np.linalg.norm(R) < 1e-3
+assert np.isclose(y, R).all()
 """.strip().splitlines()
 IN_PART = """
+assert abs(float(y.sum()) - float(R.sum())) < 1e-3 * max(abs(float(R.sum())), 1.0)
+assert abs(float(y[3]) / float(R[3]) - 1) < 1e-3
+assert float(torch.cosine_similarity(y, R, dim=0)) * 100 > 99.9
+assert (y - R).std() < 1e-3
+assert ((y - R).var() / R.var()).item() < 1e-3
+assert (y - R).abs().median() < 1e-3
+assert (y - R).abs().sort().values[-1] < 1e-3
 assert torch.cosine_similarity(y, R, dim=0) > 0.999
 assert 1 - torch.nn.CosineSimilarity(0)(y, R) < 1e-3
 assert np.allclose(y.numpy() * 2, R.numpy() * 2)
@@ -257,7 +300,7 @@ def test_what_a_cell_computes_of_a_difference_is_followed_in_numpy_lists_and_sim
     right = noted([form.replace("R", "(x + 1)") for form in forms])
     assert dict(zip(forms, right, strict=True)) == {form: [(True, form in FOLLOWED)] for form in forms}
     wrong = noted([form.replace("R", "(0.5 - x)") for form in forms])
-    part = ("() * 2", "ratio", "sum(y.tolist())")
+    part = ("() * 2", "ratio", "sum(y.tolist())", "y.sum()", "float(y[3]) /")
     exact = {form: [(False, not any(one in form for one in part))] for form in forms}
     assert dict(zip(forms, wrong, strict=True)) == exact
 
@@ -387,7 +430,12 @@ n = y.tolist()[1]; assert n != 5 and abs(n - y[1].item()) < 1
 assert not (y == 9).any() and y[3] != 9 and int(y[3]) != 9
 print((y == 0).sum().item(), (y == 0).any(), (y == 0).float().mean(), y[3] == 9)
 assert (y == 0).sum() < 3 and (y != 9).float().mean() > 0.5
-n = 9; f"{int(y[3])}"; [0, 1, 2][int(y[3])]; "%d" % y[3].item(); range(int(y[3].item()) + 1); int(y[3]) + n == 9
+n = 9; f"{int(y[3])}"; [0, 1, 2][int(y[3])]; "%d" % y[3].item(); range(int(y[3].item()) + 1)
+assert float((y - x).abs().max()) < float(y.max()) and float(y[0]) - float(y[1]) < 5
+n = 1; far = float((y - x).abs().max()); n = len(str(far)); assert far < n
+z = x * 0; far = float((y - x).abs().max()); z.fill_(9); assert far < float(z.max())
+z = x * 0; far = float((y - x).abs().max()); n = z.fill_(9); assert far < float(z.max())
+assert -float((y - x).abs().max()) < 1e-3
 a = y.numpy() - x.numpy(); a[:] = 0; assert np.abs(a).max() < 1e-3
 a = y.numpy().copy(); a[:] = x.numpy(); assert (a == x.numpy()).all()
 assert np.concatenate([y.numpy(), y.numpy()]).std() > 0

@@ -276,6 +276,20 @@ def test_lower_executes_a_kernel_on_real_tensors():
     torch.testing.assert_close(y, x * 2)
 
 
+@pytest.mark.parametrize("tuned", [False, True])
+def test_a_kernel_is_lowered_as_it_is_launched(tuned: bool):
+    kernel = triton.autotune([triton.Config({"BLOCK": 32})], key=[])(scale) if tuned else scale
+    constants = {} if tuned else {"BLOCK": 32}
+    given = torch.rand(100), torch.zeros(100), 100
+    bound = irwidget.lower(kernel[(4,)], *given, **constants, to="triton_ir", run=True)
+    assert bound.text == irwidget.lower(kernel, *given, **constants, grid=(4,), to="triton_ir").text
+    assert bound.trace.name == "scale"
+    assert bound.results["recipe"].data["grid"] == (4,)
+    torch.testing.assert_close(given[1], given[0] * 2)
+    with pytest.raises(UsageError, match=r"kernel\[grid\] has its grid already: leave out grid="):
+        irwidget.lower(kernel[(4,)], *given, **constants, grid=(1,), to="triton_ir")
+
+
 def test_without_values_the_note_says_how_to_have_them():
     def cell():
         y = add(torch.rand(64, device="cuda"), torch.rand(64, device="cuda"))

@@ -7,8 +7,11 @@ import contextlib
 import functools
 import itertools
 import linecache
+from collections.abc import Sequence
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
+
+from irwidget.frontends.triton.computed import Known, Unknown, computed, is_arithmetic
 
 _Span = tuple[int | None, int | None, int | None, int | None]
 """First and last line, first and last column."""
@@ -29,10 +32,11 @@ class Use(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What a number is compared with, as if it came first."""
+    """A comparison of a number with another, as if it came first."""
 
+    number: Any
     by: str
-    bound: float
+    bound: Any
     use: Use | None
     file: str
     line: int
@@ -90,66 +94,86 @@ _METHODS = {"assertLess": "<", "assertLessEqual": "<=", "assertGreater": ">", "a
 """Methods of unittest's that compare numbers."""
 
 
-def bound(frame: FrameType) -> Asked | None:
-    """What the number that the running instruction makes by `float(...)` or `int(...)` is compared with, and what for.
+def bound(frame: FrameType, number: Any) -> Asked | None:
+    """What is compared of the number that the running instruction makes by `float(...)` or `int(...)`, and with what.
 
-    None where it is not compared with a number that is written there, or has a name, at once, as soon as it has got a
-    name of its own, or where a function has returned it.
+    None where neither it nor what is computed of it (see `computed`) is compared with another number at once, as soon
+    as it has got a name of its own, or where a function has returned it.
     """
     source = _read(frame)
     call = source.numbers.get(_span_of(frame))
-    return _asked(call, source, frame) if call else None
+    with contextlib.suppress(Unknown):
+        return _asked(call, number, source, frame) if call else None
+    return None
 
 
-def _asked(node: ast.expr, source: _Source, frame: FrameType) -> Asked | None:
-    """What the number that an expression of a frame gives is compared with."""
-    number: ast.expr | None = node
-    match source.parents[node]:
-        case ast.Assign(targets=[ast.Name() as name], value=value) as statement if value is node:
-            number = _compared_next(name.id, statement, source)
+def _asked(node: ast.expr, number: Any, source: _Source, frame: FrameType) -> Asked | None:
+    """What is compared of the number that an expression of a frame gives. Raises Unknown."""
+    part, known = _arithmetic(node, source), Known(frame, {node: number}, {})
+    match source.parents[part]:
+        case ast.Assign(targets=[ast.Name() as name], value=value) as statement if value is part:
+            if not (later := _compared_next(name.id, statement, source)):
+                return None
+            between = source.rest[statement][: source.rest[statement].index(later.statement)]
+            known = _after(between, Known(frame, {}, {name.id: computed(part, known)}))
+            part = _arithmetic(later.name, source)
         case ast.Return() | ast.Lambda() if (caller := frame.f_back) is not None:
             called = _node(caller, outer := _read(caller))
-            return _asked(called, outer, caller) if isinstance(called, ast.Call) else None
+            return _asked(called, computed(part, known), outer, caller) if isinstance(called, ast.Call) else None
         case _:
             pass
-    match source.parents[number] if number else None:
+    match source.parents[part]:
         case ast.Compare(left=left, ops=[sign], comparators=[right]) as above:
             by = _SIGNS.get(type(sign), "")
         case ast.Call(func=ast.Attribute(attr=method), args=[left, right, *_]) as above:
             by = "==" if method == "assertEqual" else _METHODS.get(method, "")
         case _:
             return None
-    is_left = left is number
-    limit = _number(right if is_left else left, frame)
-    if not by or limit is None:
+    if not by:
         return None
-    return Asked(
-        by if is_left else by.translate(_TURNED),
-        limit,
-        _use(above, source, frame),
-        frame.f_code.co_filename,
-        above.lineno,
-    )
+    one, other = (computed(side, known) for side in ((left, right) if part is left else (right, left)))
+    by = by if part is left else by.translate(_TURNED)
+    return Asked(one, by, other, _use(above, source, frame), frame.f_code.co_filename, above.lineno)
 
 
-def _number(node: ast.expr, frame: FrameType) -> float | None:
-    """The number that is written somewhere, or has a name there."""
-    value: Any = None
-    if isinstance(node, ast.Name):
-        value = (frame.f_globals | frame.f_locals).get(node.id)
-    else:
-        with contextlib.suppress(ValueError, TypeError):
-            value = ast.literal_eval(node)
-    return value if isinstance(value, int | float) else None
+def _arithmetic(node: ast.expr, source: _Source) -> ast.expr:
+    """The largest expression that computes a number from what an expression gives."""
+    while isinstance(above := source.parents[node], ast.expr) and is_arithmetic(above, node):
+        node = above
+    return node
 
 
-def _compared_next(name: str, statement: ast.stmt, source: _Source) -> ast.Name | None:
+def _after(statements: Sequence[ast.stmt], known: Known) -> Known:
+    """What is known after some statements, of what they give names."""
+    for statement in statements:
+        stored = [one for one in ast.walk(statement) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)]
+        given: dict[str, Any] = dict.fromkeys((one.id for one in stored), Unknown)
+        still = known.still and ast.unparse(statement).startswith("print(")
+        match statement:
+            case ast.Assign(targets=[ast.Name() as name], value=value):
+                with contextlib.suppress(Unknown):
+                    given, still = {name.id: computed(value, known)}, known.still
+            case _:
+                pass
+        known = Known(known.frame, {}, {**known.names, **given}, still)
+    return known
+
+
+class _Later(NamedTuple):
+    """Where a name is compared."""
+
+    name: ast.Name
+    statement: ast.stmt
+
+
+def _compared_next(name: str, statement: ast.stmt, source: _Source) -> _Later | None:
     """Where what a statement gives a name is compared: by the next `assert` or `if`, if nothing between ends."""
     for later in source.rest[statement]:
         asks = isinstance(later, ast.Assert | ast.If) or _demanded(getattr(later, "value", None)) is not None
         read = [one for one in ast.walk(getattr(later, "test", later)) if isinstance(one, ast.Name) and one.id == name]
         if asks:
-            return next((one for one in read if isinstance(source.parents[one], ast.Compare | ast.Call)), None)
+            above = ((one, source.parents[_arithmetic(one, source)]) for one in read)
+            return next((_Later(one, later) for one, at in above if isinstance(at, ast.Compare | ast.Call)), None)
         if not isinstance(later, ast.Expr | ast.Assign) or any(isinstance(one.ctx, ast.Store) for one in read):
             return None
     return None

@@ -26,6 +26,9 @@ _OF_ONE = _UNSIGNED | frozenset("neg sqrt max amax mean sum div mul pow clone _t
 """Operators that say no less of how far they are apart."""
 _AS_NEAR = frozenset("log log2 log10 sqrt min amin mean sum div mul clone _to_copy".split())
 """Operators that say no less of how near they are."""
+_SPREADS = ("std", "var")
+_PARTLY = frozenset([*_SPREADS, "median", "nanmedian", "sort", "topk", "kthvalue"])
+"""Operators that say no less of how far some are apart: a spread is 0 where all are off by the same."""
 _SHIFTING = ("sub", "rsub", "add")
 _COUNTING = frozenset("sum count_nonzero _to_copy mean".split())
 """Operators that make numbers of truths, 0 where none holds."""
@@ -100,6 +103,8 @@ class Differences:
             return self.beside(name, one or other, args, first=one is not None) if not kwargs else None
         if one is None or (other is not None and (name != "mul" or one is not other)):
             return None
+        if one.says is Says.HOW_FAR and name in _PARTLY and args[0].numel() > 1:  # else a spread is nan
+            return replace(one, signed=one.signed and name not in _SPREADS, blind=True)
         if one.says is Says.HOW_FAR:
             leaves = one.signed or _is_positive(name, args)  # else what is far off is less than any bound
             return _farther(name, one, args) if name in _OF_ONE and leaves else None

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from numbers import Real
 from typing import Any, Protocol
 
+import torch
+
+from irwidget.frontends.triton.asserted import Use
 from irwidget.frontends.triton.kept import Kept
-from irwidget.frontends.triton.user_lines import is_asked
+from irwidget.frontends.triton.user_lines import bounding, is_asked
+from irwidget.trace import Location
 
 
 class Teller(Protocol):
     """Knows what a number says, and is told what becomes of it."""
 
-    def compared(self, one: Any, by: str, other: Any, holds: bool) -> None:
-        """The cell compares it: the number, the operator, the other side, whether that holds."""
+    def compared(
+        self, one: Any, by: str, other: Any, holds: bool, use: Use | None = None, place: Location | None = None
+    ) -> None:
+        """The cell compares it: the number, the operator, the other side, whether that holds.
+
+        What for, and where, unless it does so now.
+        """
 
     def beside(self, name: str, other: Any, made: Any, second: bool) -> Any:
         """What is made of it by `add` or `sub`, as the cell gets it; whether it is the second side."""
@@ -23,7 +33,7 @@ class Teller(Protocol):
         """What is made of it by another operator, alone or with these."""
 
     def converted(self, made: Any, cut: bool) -> None:
-        """The cell makes a number of it, by `int(...)` or `float(...)`, which tells nothing; whether digits are cut."""
+        """The cell makes a number of it, by `int(...)` or `float(...)`; whether digits are cut."""
 
     def close(self, other: Any) -> Kept | None:
         """What it says if it is close to a number; None where that says nothing."""
@@ -124,6 +134,17 @@ def telling(value: Any, teller: Teller) -> Any:
     made = _Float(value) if type(value) is float else _Int(value)
     made.teller = teller
     return made
+
+
+_HOLDS: dict[str, Callable[[Any, Any], bool]] = {by: getattr(operator, name) for name, by in COMPARING.items()}
+
+
+def converted(number: Any) -> None:
+    """Tell what the cell compares with a number that Python makes of a telling one, and which tells nothing itself."""
+    if asked := bounding(number):
+        (one, by, other, use, *_), place = asked
+        if use is not None and isinstance(one, Telling) and not isinstance(other, Telling | torch.Tensor):
+            one.teller.compared(one, by, other, _HOLDS[by](one, other), use, place)
 
 
 class Elements(list[Any]):

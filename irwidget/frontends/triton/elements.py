@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from irwidget.frontends.triton.asserted import Use
 from irwidget.frontends.triton.comparisons import Comparisons, apart
 from irwidget.frontends.triton.differences import answered, told
-from irwidget.frontends.triton.distances import Telling, telling
+from irwidget.frontends.triton.distances import Telling, converted, telling
 from irwidget.frontends.triton.kept import Found, Kept, Run, Says
 from irwidget.frontends.triton.provenance import Origin, together
-from irwidget.frontends.triton.user_lines import bounding
+from irwidget.trace import Location
 
 _OTHERS: Origin[Run] = Origin({}, True)
 """What numbers have of launches that are of no result."""
@@ -26,28 +27,28 @@ class Element:
     comparisons: Comparisons
     how_far: Callable[[Kept, Any], Any]
     """Makes a number that tells how far results are off."""
+    blind: bool = False
+    """Whether digits are cut."""
 
-    def compared(self, one: Any, by: str, other: Any, holds: bool) -> None:
+    def compared(
+        self, one: Any, by: str, other: Any, holds: bool, use: Use | None = None, place: Location | None = None
+    ) -> None:
         """Note whether it is equal to what is of no result."""
         if self.comparisons.running and (kept := self._equal(one, by, other)):
-            self.comparisons.note(answered(kept, holds, told(one, by, other, holds)))
+            self.comparisons.note(answered(kept, holds, told(one, by, other, holds)), use, place)
 
     def converted(self, made: Any, cut: bool) -> None:
-        """Note whether what Python makes of it, a number that tells nothing, is equal to what is of no result."""
-        if not (asked := bounding()) or asked[0].use is None:
-            return
-        (by, other, use, *_), place = asked
-        if self.comparisons.running and (kept := self._equal(made, by, other)):
-            holds = (made == other) == (by == "==")
-            answer = answered(replace(kept, blind=cut), holds, told(made, by, other, holds))
-            self.comparisons.note(answer, use, place)
+        """Note whether what the cell computes of it is equal, or how near, to what is of no result."""
+        if self.comparisons.running:
+            converted(telling(made, replace(self, blind=self.blind or cut)))
 
     def _equal(self, one: Any, by: str, other: Any) -> Kept | None:
         """What it says, or a number `one` that is made of it, if it is compared by `==` or `!=`."""
         if by not in ("==", "!=") or not isinstance(other, int | float):
             return None
         says = Says.AGREES if by == "==" else Says.DIFFERS
-        return Kept(self._beside(other), says, by, bits=isinstance(one, float), nan=one != one)
+        bits = isinstance(one, float)
+        return Kept(self._beside(other), says, by, bits=bits, blind=self.blind, nan=one != one)
 
     def beside(self, name: str, other: Any, made: Any, second: bool) -> Any:
         """A number that is another one's difference from it, or as `given`."""
@@ -81,7 +82,9 @@ class _Apart:
     found: Found
     how_far: Callable[[Kept, Any], Any]
 
-    def compared(self, one: Any, by: str, other: Any, holds: bool) -> None:
+    def compared(
+        self, one: Any, by: str, other: Any, holds: bool, use: Use | None = None, place: Location | None = None
+    ) -> None:
         pass
 
     def beside(self, name: str, other: Any, made: Any, second: bool) -> Any:

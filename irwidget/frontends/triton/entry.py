@@ -13,6 +13,7 @@ from irwidget.frontends import triton
 from irwidget.frontends.base import Begun, FrontEnd, Given, KernelBegun, Made
 from irwidget.frontends.cell import Call, Candidate, NotebookCell
 from irwidget.frontends.pairing import find_kernels
+from irwidget.frontends.triton.kernels import is_bound, unbound
 from irwidget.llvm_routes import CodeOptions
 from irwidget.registry import Target, frontends, option
 from irwidget.toolchain import client, triton_archs
@@ -95,6 +96,8 @@ class _TritonKernel(KernelBegun):
     def verdict(self, target: Target, trace: Trace, options: Options, source: Source | None = None) -> Verdict:
         compared = getattr(self.given.obj, "compared", None)
         executed = f"{target.name} is not executed"
+        if not compared and (ended := getattr(self.given.obj, "ended", "")):
+            return not_checked(f"{executed}, and the cell ended before it compared what {trace.name} wrote: {ended}")
         if not compared:
             what = f"what {trace.name} wrote, or what it makes of that"
             return not_checked(f"{executed}, and the cell compares nothing with {what}, by what is followed here")
@@ -155,7 +158,7 @@ class Triton(FrontEnd):
     needs_torch = True
 
     def function(self, obj: Any) -> Any:
-        kernel = obj.kernel if hasattr(obj, "compiled") else obj
+        kernel = obj.kernel if hasattr(obj, "compiled") else unbound(Given(obj)).obj
         while not inspect.isfunction(kernel) and hasattr(kernel, "fn"):
             kernel = kernel.fn
         return kernel
@@ -163,7 +166,7 @@ class Triton(FrontEnd):
     def recognises(self, obj: Any) -> bool:
         # The module may be half imported, by the thread that does so in the background.
         launch = getattr(sys.modules.get("irwidget.frontends.triton.launch"), "Launch", None)
-        return triton.is_kernel(obj) or (launch is not None and isinstance(obj, launch))
+        return triton.is_kernel(obj) or is_bound(obj) or (launch is not None and isinstance(obj, launch))
 
     def plan(self, wanted: Sequence[Target], options: Mapping[str, Any], route: str) -> list[Target]:
         planned = super().plan(wanted, options, route)
@@ -173,6 +176,7 @@ class Triton(FrontEnd):
 
     def carried(self, given: Given, target: Target, options: Options) -> Given:
         """A kernel as its launch: what an autotuner and heuristics choose, they choose here."""
+        given = unbound(given)
         if not triton.is_kernel(given.obj):
             return given
         said = {**given.kwargs, **given.options}
@@ -185,7 +189,7 @@ class Triton(FrontEnd):
         return replace(given, obj=launch, inputs=(), kwargs={}, options=kept)
 
     def begin(self, given: Given) -> Begun:
-        return _TritonKernel(self, given)
+        return _TritonKernel(self, unbound(given))
 
     def kernels(self, bound: Mapping[str, Any]) -> dict[str, Any]:
         """None: a cell that lowers kernels launches them."""

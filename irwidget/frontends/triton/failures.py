@@ -27,6 +27,7 @@ def reason(error: BaseException) -> str:
     return said.strip().partition("\n")[0]
 
 
+_UNSUPPORTED = "UnsupportedOperatorException"
 _NO_VALUES = ("DataDependentOutputException", "DynamicOutputShapeException", "GuardOnDataDependentSymNode")
 _NO_DATA_METHODS = (
     ".numpy() is not supported for tensor subclasses",
@@ -47,10 +48,10 @@ def explain(error: Exception, *, launched: bool, notes: list[Diagnostic]) -> IRW
         return None
     if isinstance(error, IRWidgetError) and not isinstance(error, NoValue):
         return _with_line(error)
-    if not needs_values(error):
+    if not _lacks_values(error):
         return None
     place = user_line(error)
-    why = why_no_value(error) or "without a GPU tensors have shapes and types but no values"
+    why = why_no_value(error) or _without_shape(error) or "without a GPU tensors have shapes and types but no values"
     reason = f"{place} needs the value of a tensor, and it has none: {why}"
     if launched:
         note = f"the cell was run up to here: {reason}. What was launched before is shown"
@@ -70,7 +71,7 @@ def is_explained(error: BaseException) -> bool:
     """Whether `explain` has something to say of an error, or it is an interrupt, of which there is nothing to say."""
     if isinstance(error, IRWidgetError | KeyboardInterrupt):
         return True
-    return needs_values(error) or compile_error(error) is not None
+    return _lacks_values(error) or compile_error(error) is not None
 
 
 def _with_line(error: IRWidgetError) -> IRWidgetError:
@@ -82,7 +83,7 @@ def _with_line(error: IRWidgetError) -> IRWidgetError:
 
 def ends_quietly(error: BaseException) -> bool:
     """Whether an error only means that the cell could not go on, after launches that are shown."""
-    return isinstance(error, NotExecuted) or needs_values(error)
+    return isinstance(error, NotExecuted) or _lacks_values(error)
 
 
 def needs_values(error: BaseException) -> bool:
@@ -99,6 +100,17 @@ def needs_values(error: BaseException) -> bool:
 def why_no_value(error: BaseException) -> str:
     """Why a tensor has no values; empty where an error does not say so."""
     return next((str(one) for one in causes(error) if isinstance(one, NoValue)), "")
+
+
+def _lacks_values(error: BaseException) -> bool:
+    """Whether a cell cannot go on without values."""
+    return needs_values(error) or bool(_without_shape(error))
+
+
+def _without_shape(error: BaseException) -> str:
+    """Of which operator PyTorch does not know what it gives where there are no values, as of nested tensors."""
+    operator = next((one for one in causes(error) if type(one).__name__ == _UNSUPPORTED), None)
+    return f"without values PyTorch does not know what {operator} gives" if operator else ""
 
 
 def user_line(error: BaseException) -> Location | None:

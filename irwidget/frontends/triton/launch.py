@@ -66,6 +66,8 @@ class Launch:
     """What there is to say of the cell that launched it."""
     settings: Settings = ()
     """Triton's settings where it was launched (see `triton_settings`)."""
+    ended: str = ""
+    """Why the cell that launched it was run no further, where that is not its own end."""
     compared: list[LaunchComparison] = field(default_factory=list["LaunchComparison"], repr=False, compare=False)
     """What the cell compared with what this launch, executed by the CPU, has written."""
     sources: dict[str, tuple[Specialization, Source]] = field(

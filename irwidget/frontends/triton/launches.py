@@ -67,6 +67,8 @@ class Launches(list[Launch]):
         """What was left out: configurations that do not compile, code after a value was needed."""
         self.error: BaseException | None = None
         """The user's own that ended the cell, which IPython has shown."""
+        self.ended = ""
+        """What could not be executed, after which the cell was run no further."""
         self.problem: IRWidgetError | None = None
         """What ended the cell, which we tell better than IPython."""
         self.config = ""

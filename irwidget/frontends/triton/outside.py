@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -27,6 +28,7 @@ TellerOf = Callable[[Origin[Run]], Teller]
 
 _ARRAYS = ("numpy", "__array__")
 _MAKING = ("from_numpy", "as_tensor", "tensor")
+_BY_ARRAYS = ("isclose", "count_nonzero")
 _COPYING = ("array", "asarray", "asanyarray", "ascontiguousarray")
 
 
@@ -51,6 +53,11 @@ class Outside:
                 *(replaced(torch, name, self._taking(getattr(torch, name))) for name in _MAKING),
                 *(replaced(torch.Tensor, name, self._giving(getattr(torch.Tensor, name))) for name in _ARRAYS),
                 *(replaced(numpy, name, self._copying(getattr(numpy, name))) for name in _COPYING),
+                *(
+                    replaced(numpy, name, self._by_arrays(getattr(numpy, name)))
+                    for name in ("isclose", "count_nonzero")
+                ),
+                replaced(numpy.linalg, "norm", self._by_arrays(numpy.linalg.norm)),
             ):
                 stack.enter_context(context)
             yield
@@ -102,6 +109,17 @@ class Outside:
 
         return made
 
+    def _by_arrays(self, compute: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of NumPy's that takes what there is of a tensor; it gets results as arrays that are followed."""
+
+        @functools.wraps(compute)
+        def computed(*args: Any, **kwargs: Any) -> Any:
+            if not self._comparisons.running:
+                return compute(*args, **kwargs)
+            return compute(*(one.__array__() if isinstance(one, torch.Tensor) else one for one in args), **kwargs)
+
+        return computed
+
     def _lent(self, array: Any) -> Any:
         """An array that has the memory of a tensor, followed where that is a result."""
         known = plain(private_numpy.tensors(array))
@@ -120,8 +138,10 @@ class Outside:
             known, result = plain(args), arrays.as_tensor(made)
             if any(one is None for one in args) or not all(map(self._comparisons.lent.is_as_given, known)):
                 return made
-            if name in ("item", "__float__"):
-                return self._read(self._differences.of(args[0]), name, made, made)
+            read = self._differences.of(args[0]) if name in ("item", "__float__") else None
+        if name in ("item", "__float__"):
+            return self._read(read, name, made, made)
+        with as_it_is():
             kept = self._differences.made(name, args, {}) if name else None
             if name == "isclose":
                 kept = Kept(self._comparisons.found(args), Says.AGREES, name)

@@ -88,6 +88,7 @@ def recording(
             stack.enter_context(launches.recorded())
             yield launches
     except Exception as error:
+        launches.ended = str(error) if isinstance(error, failures.NotExecuted) else ""
         told = failures.explain(error, launched=bool(launches), notes=launches.diagnostics)
         if told is not None:
             raise told from error
@@ -97,7 +98,8 @@ def recording(
         launches.diagnostics += launches.reading.summary()
         if launches.elsewhere:
             launches.diagnostics.append(Diagnostic("warning", _ELSEWHERE))
-        launches[:] = [replace(launch, notes=tuple(launches.diagnostics)) for launch in launches]
+        said = {"notes": tuple(launches.diagnostics), "ended": launches.ended}
+        launches[:] = [replace(launch, **said) for launch in launches]
 
 
 def capture(cell: Callable[[], Any], arch: str | None = None) -> Launches:

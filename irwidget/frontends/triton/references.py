@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-import operator
 import unittest
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,25 +17,16 @@ from irwidget import private_numpy, private_torch
 from irwidget.frontends.triton.asserted import Use
 from irwidget.frontends.triton.comparisons import Comparisons
 from irwidget.frontends.triton.differences import Differences, answered, kept_beside, number, told
-from irwidget.frontends.triton.distances import Telling, are_positive, telling
+from irwidget.frontends.triton.distances import Telling, are_positive, converted, telling
 from irwidget.frontends.triton.elements import Element
 from irwidget.frontends.triton.kept import Answer, Kept, Run, Says
 from irwidget.frontends.triton.ledger import LEDGER, name_of, unwatched
 from irwidget.frontends.triton.outside import Outside
 from irwidget.frontends.triton.provenance import Origin
 from irwidget.frontends.triton.scopes import as_it_is, replaced
-from irwidget.frontends.triton.user_lines import bounding
 from irwidget.toolchain import triton_private
 from irwidget.trace import Location
 
-_BY_SIGN: dict[str, Callable[[Any, Any], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
 _COMPARING = ("allclose", "equal")
 """Operators that say whether all elements agree."""
 _SHOWN = ("item", "__float__", "__int__", "__repr__", "__format__")
@@ -69,6 +59,7 @@ class References:
                 replaced(torch.Tensor, "isclose", self._noting_close(torch.Tensor.isclose)),
                 replaced(math, "isclose", self._noting_numbers(math.isclose)),
                 replaced(math, "fabs", _fabs),
+                replaced(math, "sqrt", _root),
                 replaced(unittest.TestCase, "assertAlmostEqual", self._noting_almost(_ALMOST)),
                 replaced(torch, "cosine_similarity", self._noting_direction(torch.cosine_similarity)),
                 replaced(functional, "cosine_similarity", self._noting_direction(functional.cosine_similarity)),
@@ -168,16 +159,17 @@ class References:
                 value = show(tensor, *args, **kwargs)
             with as_it_is():
                 says = kept is not None and kept.says in (Says.HOW_FAR, Says.HOW_NEAR)
-                if kept and says and tensor.numel() == 1:
-                    said = replace(kept, blind=kept.blind or _cuts(show.__name__, tensor))
-                    return self._read(said, show.__name__, number(tensor), value)
+                far = number(tensor) if says and tensor.numel() == 1 else None
+                cuts = _cuts(show.__name__, tensor)
                 reads = self._comparisons.running and show.__name__ in ("item", *_CONVERTING) and not says
                 origin = self._provenance.origin(tensor) if reads else None
+            if kept and far is not None:
+                return self._read(replace(kept, blind=kept.blind or cuts), show.__name__, far, value)
             if not origin or not origin.of:
                 return value
             if show.__name__ == "item":
                 return telling(value, self._element(origin))
-            self._element(origin).converted(value, _cuts(show.__name__, tensor))
+            self._element(origin).converted(value, cuts)
             return value
 
         return shown
@@ -189,18 +181,12 @@ class References:
         if kept.says is Says.HOW_FAR:
             self._comparisons.looked_at(kept, far)
         if how in _CONVERTING:
-            self._converted(kept, value)
+            converted(self._telling(kept, value))
         return self._telling(kept, value) if how == "item" else value
-
-    def _converted(self, kept: Kept, made: Any) -> None:
-        """Note what the cell compares with a number that Python makes of how far, or near, results are."""
-        if (asked := bounding()) and asked[0].use is not None:
-            (by, bound, use, *_), place = asked
-            self._compared(kept, made, by, bound, _BY_SIGN[by](made, bound), use, place)
 
     def _telling(self, kept: Kept, value: Any) -> Any:
         """A number that tells what it is compared with, also when another is added to it or subtracted."""
-        return telling(value, _HowFar(kept, self._differences, self._compared, self._telling, self._converted))
+        return telling(value, _HowFar(kept, self._differences, self._compared, self._telling))
 
     def _element(self, origin: Origin[Run]) -> Element:
         """The teller of numbers that have this of launches."""
@@ -265,16 +251,17 @@ class _HowFar:
 
     kept: Kept
     differences: Differences
-    note: Callable[[Kept, Any, str, Any, bool], None]
+    note: Callable[[Kept, Any, str, Any, bool, Use | None, Location | None], None]
     again: Callable[[Kept, Any], Any]
     """Makes another such number."""
-    convert: Callable[[Kept, Any], None]
 
-    def compared(self, one: Any, by: str, other: Any, holds: bool) -> None:
-        self.note(self.kept, one, by, other, holds)
+    def compared(
+        self, one: Any, by: str, other: Any, holds: bool, use: Use | None = None, place: Location | None = None
+    ) -> None:
+        self.note(self.kept, one, by, other, holds, use, place)
 
     def converted(self, made: Any, cut: bool) -> None:
-        self.convert(replace(self.kept, blind=self.kept.blind or cut), made)
+        converted(self.again(replace(self.kept, blind=self.kept.blind or cut), made))
 
     def close(self, other: Any) -> Kept | None:
         return None if isinstance(other, Telling) else kept_beside(self.kept, "==", other)
@@ -296,13 +283,19 @@ def _cuts(how: str, tensor: torch.Tensor) -> bool:
 
 
 _ALMOST = unittest.TestCase.assertAlmostEqual
-_absolute = math.fabs
+_absolute, _square_root = math.fabs, math.sqrt
 
 
 def _fabs(value: Any) -> float:
     """`math.fabs`, of a number that tells what becomes of it too."""
     made = _absolute(value)
     return value.teller.given("abs", made, []) if isinstance(value, Telling) else made
+
+
+def _root(value: Any) -> float:
+    """`math.sqrt`, of a number that tells what becomes of it too."""
+    made = _square_root(value)
+    return value.teller.given("pow", made, [0.5]) if isinstance(value, Telling) else made
 
 
 def _line(error: Exception) -> str:

@@ -6,6 +6,7 @@ import dis
 import sys
 from collections.abc import Iterator
 from types import FrameType
+from typing import Any
 
 from irwidget.frontends.triton.asserted import Asked, Use, bound, use
 from irwidget.toolchain.locations import is_user_file
@@ -45,10 +46,10 @@ def is_asked() -> bool:
     return compares and not _name(frame).startswith(_TOOLS) and not _is_for_itself(frame)
 
 
-def bounding() -> tuple[Asked, Location] | None:
-    """What the user's code compares a number with that it makes by `float(...)` or `int(...)`, and where."""
+def bounding(number: Any) -> tuple[Asked, Location] | None:
+    """What the user's code compares of a number that it makes by `float(...)` or `int(...)`, with what, and where."""
     frame = next((one for one in _frames() if not _name(one).startswith("irwidget.")), None)
-    asked = bound(frame) if frame and _is_users(frame) else None
+    asked = bound(frame, number) if frame and _is_users(frame) else None
     return (asked, Location(asked.file, asked.line)) if asked else None
 
 
