@@ -53,10 +53,7 @@ class Outside:
                 *(replaced(torch, name, self._taking(getattr(torch, name))) for name in _MAKING),
                 *(replaced(torch.Tensor, name, self._giving(getattr(torch.Tensor, name))) for name in _ARRAYS),
                 *(replaced(numpy, name, self._copying(getattr(numpy, name))) for name in _COPYING),
-                *(
-                    replaced(numpy, name, self._by_arrays(getattr(numpy, name)))
-                    for name in ("isclose", "count_nonzero")
-                ),
+                *(replaced(numpy, name, self._by_arrays(getattr(numpy, name))) for name in _BY_ARRAYS),
                 replaced(numpy.linalg, "norm", self._by_arrays(numpy.linalg.norm)),
             ):
                 stack.enter_context(context)
