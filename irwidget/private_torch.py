@@ -231,12 +231,6 @@ def uncompiled_module(obj: Any) -> Any:
     return getattr(obj, "_orig_mod", obj)
 
 
-def of_call(function: Any) -> Any:
-    """The module whose call it is, as `Module.compile` gives it to `torch.compile`; anything else, as it is."""
-    module = getattr(function, "__self__", None)
-    return module if module is not None and function == getattr(module, "_call_impl", None) else function
-
-
 def uncompiled(obj: Any) -> Any:
     """The module or function that `torch.compile` was given; what it has not made, as it is."""
     module = uncompiled_module(obj)

@@ -124,7 +124,7 @@ class NotebookCell:
 
     def run(self) -> None:
         """Run it. Raises AlreadyShown for an error of the user's own, UsageError for a cell magic below ours."""
-        if self.text.startswith("%%"):
+        if self.text.lstrip().startswith("%%"):
             magic = self.text.split()[0]
             raise UsageError(f"{magic} is below %%lower, where IPython knows no cell magic. Put {magic} above %%lower")
         quiet = private_ipython.ends_in_semicolon(self.shell, self.text)

@@ -13,6 +13,7 @@ import torch
 from irwidget.frontends.decompositions_bytes import value_of
 from irwidget.frontends.decompositions_kinds import How
 from irwidget.frontends.decompositions_narrow import even_parts
+from irwidget.frontends.refusing import uses_places
 
 aten: Any = torch.ops.aten
 
@@ -102,6 +103,8 @@ def of_windows(
 
 
 def _by_dimension(rank: int, takes: Callable[..., bool]) -> How:
+    """From slices: the values dimension by dimension, the places, where they are used, from whole windows."""
+
     def made(
         x: Any, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
     ) -> Any:
@@ -122,7 +125,7 @@ def _is_dilated(x: Any, kernel: Any, stride: Any = (), padding: Any = 0, dilatio
 def placed(nodes: Iterable[torch.fx.Node], language: str) -> dict[Any, Callable[..., Any]]:
     """Pools of which the places are used where a language has the values alone, and what they become."""
     operator, (_, made) = _PLACED.get(language, (None, (None, None)))
-    used = any(node.target == operator and any(user.args[1:] == (1,) for user in node.users) for node in nodes)
+    used = any(node.target == operator and uses_places(node) for node in nodes)
     return {operator: made} if made and used else {}
 
 

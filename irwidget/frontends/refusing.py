@@ -253,7 +253,12 @@ def _sorts_open(node: Node) -> bool:
 
 def _returns_places(node: Node) -> bool:
     """Whether the places of the largest in a pool are used: of its values there is a form in TOSA."""
-    return called(node) == "aten.max_pool2d_with_indices" and any(user.args[1:] == (1,) for user in node.users)
+    return called(node) == "aten.max_pool2d_with_indices" and uses_places(node)
+
+
+def uses_places(node: Node) -> bool:
+    """Whether the second result of a node is used: where the largest are, beside what they are."""
+    return any(user.args[1:] == (1,) for user in node.users)
 
 
 def _has_narrow(node: Node) -> bool:

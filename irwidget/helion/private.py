@@ -17,7 +17,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FunctionType
 from typing import Any
 
@@ -42,18 +42,13 @@ def is_kernel(obj: object) -> bool:
     return any(kind is not None and isinstance(obj, kind) for kind in kinds)
 
 
-_DRAWN = ("autotune_random_seed",)
-"""Settings whose default is another each time."""
-
-
-def carried(obj: object) -> tuple[Any, ...] | None:
+def carried(kernel: Any) -> tuple[Any, ...] | None:
     """How pickle makes a kernel anew in a process that has another release of Helion; None for other objects."""
     home = sys.modules.get("helion.runtime.kernel")
-    if home is None or not isinstance(obj, getattr(home, "Kernel", ())):
+    if home is None or not isinstance(kernel, getattr(home, "Kernel", ())):
         return None
-    kernel: Any = obj
     usual, given = type(kernel.settings)().to_dict(), kernel.settings.to_dict()
-    usual |= {name: given[name] for name in _DRAWN if name in given}
+    usual["autotune_random_seed"] = given.get("autotune_random_seed")  # by default another each time
     settings = {name: value for name, value in given.items() if name not in usual or usual[name] != value}
     configs = [dict(one.config) for one in kernel.configs]
     return _decorated, (kernel.fn, configs, kernel._key_fn, settings)  # pyright: ignore[reportPrivateUsage]
@@ -63,9 +58,8 @@ def _decorated(function: Any, configs: list[dict[str, Any]], key: Any, settings:
     helion = importlib.import_module("helion")
     if unknown := ", ".join(sorted(settings.keys() - helion.Settings().to_dict().keys())):
         raise UnsupportedError(f"This Helion has no setting {unknown}, which {function.__name__} has")
-    given: dict[str, Any] = {"configs": [helion.Config(**one) for one in configs]} if len(configs) > 1 else {}
-    given |= {"config": helion.Config(**configs[0])} if len(configs) == 1 else {}
-    return helion.kernel(function, **given, **({"key": key} if key else {}), **settings)
+    made = [helion.Config(**one) for one in configs]
+    return helion.kernel(function, configs=made, **({"key": key} if key else {}), **settings)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -221,10 +215,9 @@ def config_value(spec: Any, config: Any, name: str, block_id: int) -> Any:
     loops, values = getattr(spec, name, getattr(spec, name.removesuffix("s"), None)), config.config.get(name)
     if loops is None or not values:
         return None
-    try:
+    with suppress(KeyError, IndexError):
         return loops.config_get(values, block_id)
-    except (KeyError, IndexError):
-        return None
+    return None
 
 
 def range_options(config: Any, block_id: int) -> dict[str, Any]:
@@ -238,11 +231,10 @@ def range_options(config: Any, block_id: int) -> dict[str, Any]:
 def random_config(spec: Any) -> Any:
     """A configuration that Helion's autotuner may try, drawn by Python's generator; None where it finds none."""
     generation = spec.create_config_generation() if hasattr(spec, "create_config_generation") else None
-    try:
+    with suppress(module("exc").InvalidConfig):
         generation = generation or module("autotuner.config_generation").ConfigGeneration(spec)
         return generation.random_config()
-    except module("exc").InvalidConfig:
-        return None
+    return None
 
 
 def rolled_graphs(bound: Any, config: Any) -> list[Any] | None:

@@ -13,8 +13,7 @@ from typing import Any
 from irwidget.frontends import modes
 from irwidget.frontends.base import Note, looks
 from irwidget.frontends.cell import Call
-from irwidget.inductor.private import MADE
-from irwidget.private_torch import of_call
+from irwidget.inductor.private import MADE, of_call
 
 MOST_CALLS = 8
 """Calls of one object that are followed: Dynamo compiles no function more often, unless it is told to."""

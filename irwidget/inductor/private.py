@@ -305,3 +305,9 @@ def launch_with(launch: Callable[..., None]) -> None:
 def config(module: str) -> Any:
     """One of torch's modules of settings."""
     return import_module(module)
+
+
+def of_call(function: Any) -> Any:
+    """The module whose call it is, as `Module.compile` gives it to `torch.compile`; anything else, as it is."""
+    module = getattr(function, "__self__", None)
+    return module if function == getattr(module, "_call_impl", None) else function

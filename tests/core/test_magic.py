@@ -137,7 +137,7 @@ def test_line_magic_takes_objects_that_exist(shell, run):
     ("cell", "expected"),
     [
         ("%%lower --to tosa\nx = 1", "Did you mean tosa_mlir"),
-        ("%%lower --to tosa_mlir\n%%time\nx = 1", "Put %%time above %%lower"),
+        ("%%lower --to tosa_mlir\n\n%%time\nx = 1", "Put %%time above %%lower"),
         ("%%lower --too tosa_mlir\nx = 1", "no option '--too'"),
         ("%%lower\nx = 1", "Say what to lower to"),
         ("%%lower --to tosa_mlir\nx = 1", "found no model"),

@@ -6,7 +6,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator
 from math import ceil, log2, prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 
 from irwidget.spyre import TensorSpec, compile, spyre_hint
+from irwidget.spyre.estimate_data import Traffic
 from irwidget.spyre.opspec import OpSpec, TensorArg
 
 SHARE = {
@@ -67,15 +68,6 @@ PROGRAMS = {
     "loop over rows": (looped, [((64, 128), "A", "B")] * 2, {"cores": 8}),
     "loop in depth": (deep, [((16, 256), "M", "K"), ((256, 64), "K", "N")], {"cores": 8}),
 }
-
-
-class Traffic(NamedTuple):
-    read: int
-    written: int
-    again: int
-    shared: int
-    taken: int
-    lx: int
 
 
 def points(spec: OpSpec) -> tuple[dict[str, Any], np.ndarray[Any, Any]]:
@@ -178,9 +170,7 @@ def computed(spec: OpSpec, cores: int) -> tuple[float, float]:
 def test_bytes_and_microseconds_are_those_of_a_walk_over_all_elements(function, inputs, options):
     for spec, op in ops_of(function, inputs, options):
         bytes_of, cores = counted(spec), prod(split for _, split in spec.iteration_space.values())
-        found = op.traffic
-        shown = Traffic(found.read, found.written, found.again, found.shared, found.taken, found.lx)
-        assert shown == bytes_of, spec.op
+        assert op.traffic == bytes_of, spec.op
         kind = "matmul" if spec.kind == "matmul" else "reduction" if spec.is_reduction else "other"
         moved = bytes_of.read + bytes_of.written + bytes_of.again
         turned = 5.74e-6 * min(bytes_of.read + bytes_of.again, bytes_of.written)
