@@ -283,3 +283,20 @@ def test_whether_the_worker_prints_for_a_job_is_seen_in_one_look():
     assert not job.has_worker
     job._lane.printing = [job]
     assert job.has_worker
+
+
+@pytest.mark.parametrize("running", [True, False])
+@pytest.mark.parametrize("began", [True, False])
+@pytest.mark.parametrize("printing", [True, False])
+def test_texts_make_room_for_a_job_that_was_sent_and_has_not_begun(running, began, printing):
+    """Ended for anything else, the worker would lose what it is at."""
+
+    class Lane(client._Lane):
+        def end(self, how: str) -> None:
+            self.ended = how
+
+    job, other = client.Job(None, 1 << 30), client.Job(None, 1 << 30)
+    lane = Lane(client._Desk(), 1 << 30)
+    lane.running, job.began, lane.printing, lane.ended = job if running else other, began, [other][:printing], ""
+    lane.make_room(job)
+    assert bool(lane.ended) == (running and not began and printing)
