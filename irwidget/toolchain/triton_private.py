@@ -139,16 +139,21 @@ def add_lowering_of_layouts(manager: Any, arch: Arch) -> None:
     if arch.backend == "hip":
         amd = libtriton("amd").passes.ttgpuir
         passes.convert.add_index_to_llvmir(manager)
-        amd.add_allocate_shared_memory(manager, arch.name)
+        _added(amd.add_allocate_shared_memory, manager, arch.name)
         amd.add_to_llvmir(manager, arch.name, True)
     else:
         nvidia = libtriton("nvidia").passes
         newest_ptx = 90
         nvidia.ttgpuir.add_allocate_shared_memory_nv(manager, arch.capability, newest_ptx)
-        nvidia.ttgpuir.add_to_llvmir(manager, arch.capability, newest_ptx, False)
+        _added(nvidia.ttgpuir.add_to_llvmir, manager, arch.capability, newest_ptx, False)
         nvidia.ttnvgpuir.add_nvgpu_to_llvm(manager)
     passes.common.add_canonicalizer(manager)
     passes.common.add_cse(manager)
+
+
+def _added(add: Any, *arguments: object) -> None:
+    """Add a pass with as many of the arguments as its binding takes: since 3.8 some have one more."""
+    add(*arguments[: add.__doc__.count("arg")])
 
 
 # --- kernels and launches -----------------------------------------------------------------

@@ -19,6 +19,7 @@ from triton.runtime.jit import JITFunction
 
 from irwidget.errors import PassError, UnsupportedError, UsageError
 from irwidget.frontends import triton as frontend
+from irwidget.toolchain import triton_private
 from irwidget.views import fallbacks
 from tests.triton.kernels import add, add_kernel, matmul_body
 
@@ -182,9 +183,9 @@ def test_a_kernel_that_does_not_compile_names_the_users_line():
         frontend.capture(lambda: broken[(1,)](torch.rand(64), BLOCK=64), "sm_90")
     (diagnostic,) = caught.value.diagnostics
     place = diagnostic.location
-    line = helper.def_file_line_number + 1
+    line = triton_private.definition(helper)[1] + 1
     assert (place.file, place.line) == (__file__, line)
-    assert place.caller.line == broken.def_file_line_number + 2
+    assert place.caller.line == triton_private.definition(broken)[1] + 2
     assert "return x + undefined_name" in str(caught.value)
 
 

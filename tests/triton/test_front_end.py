@@ -16,7 +16,7 @@ from benchmarks.triton_conformance import told
 from irwidget.errors import PassError, ToolError
 from irwidget.frontends import triton as frontend
 from irwidget.frontends.triton.stand_ins import TypeName, named_type
-from irwidget.toolchain import triton_state
+from irwidget.toolchain import triton_private, triton_state
 from irwidget.toolchain.triton_opt import load_all_dialects
 from irwidget.trace import Location
 from tests.triton.kernels import add_kernel
@@ -115,7 +115,7 @@ def calls_what_names_a_function(x_ptr):
 
 
 def line_of(kernel, number):
-    return kernel.def_file_line_number + number
+    return triton_private.definition(kernel)[1] + number
 
 
 def launch(kernel, **limits):

@@ -121,6 +121,16 @@ def test_what_a_kernel_writes_through_is_read_off_its_ir():
     assert reaches_anything(ttir(lambda: through_address[(1,)](torch.empty(1, dtype=torch.int64))))
     assert written("module {}") is None
     assert written(ttir(lambda: copies[(1,)](((i32, f32),), (2,), i32, 64))) == {"pairs", "out"}
+    kind = "!tt.ptr<f32> {tt.divisibility = 16 : i32}"
+    first, second = (f'{name}: {kind} loc("pairs"(#loc))' for name in ("%pairs", "%pairs_0"))
+    before_3_8 = f"""module {{
+  tt.func public @f({first}, {second}, %x: f32 loc("x"(#loc))) {{
+    tt.store %pairs_0, %x : !tt.ptr<f32> loc(#loc)
+    tt.return loc(#loc)
+  }} loc(#loc)
+}}
+"""
+    assert written(before_3_8) == {"pairs"}
 
 
 def test_what_is_written_through_tuples_is_read():

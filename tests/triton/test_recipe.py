@@ -23,7 +23,7 @@ from irwidget.frontends import triton as frontend
 from irwidget.frontends.triton.compiling import too_much
 from irwidget.frontends.triton.configurations import Configurations, numbers
 from irwidget.frontends.triton.recipe import Recipe
-from irwidget.toolchain import triton_archs, triton_facts, triton_glue
+from irwidget.toolchain import triton_archs, triton_facts, triton_glue, triton_private
 from irwidget.trace import WHOLE
 from tests import processes
 from tests.triton.kernels import TUTORIALS
@@ -372,7 +372,7 @@ def test_an_assembler_refuses_at_the_users_line(kernel, to, said):
         irwidget.lower(kernel, torch.rand(64), to=to)
     assert said in str(caught.value)
     (first, *_) = caught.value.diagnostics
-    assert (first.location.file, first.location.line) == (__file__, kernel.def_file_line_number + 3)
+    assert (first.location.file, first.location.line) == (__file__, triton_private.definition(kernel)[1] + 3)
     assert len(caught.value.lowering.dumps) > 60
     assert "inline_asm_elementwise" in str(caught.value)
 

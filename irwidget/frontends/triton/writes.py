@@ -20,6 +20,8 @@ _OPERATION = re.compile(r'^ *(?:(%[^=]*?) = )?"?([\w.]+)"?(.*)$')
 _NAME = re.compile(r"%[\w$.-]+(?:#\d+)?")
 _CARRIED = re.compile(r"(%[\w$.-]+) = (%[\w$.-]+(?:#\d+)?)")
 _PARAMETER = re.compile(r"(%[\w$.-]+): ([^,]*)")
+_CALLED = re.compile(r'(%[\w$.-]+): [^%]*?loc\("([\w.]+)"')
+"""A parameter, and what its location is called: before Triton 3.8 each element of a tuple as the tuple."""
 _PLACE = re.compile(r' loc\((?:unknown|#loc\d*|"[^"]*"\(#loc\d*\))\)')
 
 
@@ -52,7 +54,9 @@ def written(ttir: str) -> frozenset[str] | None:
         return None
     entry = next(iter(functions.values()))
     try:
-        names = (entry.parameters[i][0].removeprefix("%") for i in _written(entry, functions))
+        called = dict(_CALLED.findall(next(line for line in ttir.splitlines() if _FUNCTION.match(line))))
+        parameters = (entry.parameters[i][0] for i in _written(entry, functions))
+        names = (called.get(one, one.removeprefix("%")) for one in parameters)
         return frozenset(name.partition(".")[0] for name in names)  # of a tuple each element is a parameter
     except (_Unknown, RecursionError):
         return None
