@@ -18,20 +18,28 @@ if TYPE_CHECKING:
 
 aten: Any = torch.ops.aten
 _TENSORS = (aten.expand.default, aten.repeat.default)
+_BY_SIZES = tuple(getattr(aten, name).Tensor for name in ("add", "sub", "mul", "div"))
 _NUMBERS = (aten.full.default, aten.full_like.default, aten.empty_strided.default)
 
 
 def of(program: ExportedProgram) -> list[Node]:
-    """Numbers, and tensors of known sizes, that are repeated as often as an input of the same graph has rows."""
-    nodes = [node for node in nodes_of(program) if node.target in (*_TENSORS, *_NUMBERS)]
+    """Numbers, and tensors of known sizes, that are repeated as often as an input of the same graph has rows.
+
+    And floats that are divided by that size, or the like.
+    """
+    nodes = [node for node in nodes_of(program) if node.target in (*_TENSORS, *_NUMBERS, *_BY_SIZES)]
     return [node for node in nodes if not inferring.is_of_one(node) and _rows(node) is not None]
 
 
 def beside_inputs(program: ExportedProgram) -> None:
     """Change the program: they are chosen by a mask that holds for each row of that input, and broadcasts them."""
     for node in of(program):
+        at, source, dim = cast("tuple[int, Node, int]", _rows(node))
         with node.graph.inserting_before(node):
-            node.replace_all_uses_with(_chosen(node, *cast("tuple[int, Node, int]", _rows(node))))
+            if node.target in _BY_SIZES:
+                node.args = (node.args[0], _counted(node, source, dim), *node.args[2:])
+            else:
+                node.replace_all_uses_with(_chosen(node, at, source, dim))
     for graph in {node.graph for node in nodes_of(program)}:
         graph.eliminate_dead_code()
     program.graph_module.recompile()
@@ -40,11 +48,13 @@ def beside_inputs(program: ExportedProgram) -> None:
 def _rows(node: Node) -> tuple[int, Node, int] | None:
     """The place of the one dynamic size, an input that has it, and its dimension there."""
     sizes = _sizes(node)
+    if node.target in _BY_SIZES and node.meta["val"].dtype != torch.float32:  # halves do not hold every size
+        return None
     dynamic = [at for at, size in enumerate(sizes) if not isinstance(size, int)]
     given = cast("Any", node.args[0]).meta["val"].shape if node.target in _TENSORS else ()
     if len(dynamic) != 1 or not all(isinstance(size, int) for size in given):
         return None
-    if node.target not in _TENSORS and not isinstance(_number(node), int | float):
+    if node.target in _NUMBERS and not isinstance(_number(node), int | float):
         return None
     for one in node.graph.nodes:
         value: Any = one.meta.get("val")
@@ -58,7 +68,10 @@ def _rows(node: Node) -> tuple[int, Node, int] | None:
 
 def _sizes(node: Node) -> list[Any]:
     """How long each dimension is, or how often it is repeated."""
-    if node.target not in _TENSORS:
+    if node.target in _BY_SIZES:
+        size = cast("Any", node.args[1]).meta.get("val") if isinstance(node.args[1], torch.fx.Node) else None
+        return [size] if isinstance(size, torch.SymInt) else []
+    if node.target in _NUMBERS:
         return list(node.meta["val"].shape)
     asked = cast("Sequence[Any]", node.args[1])
     return [one.meta["val"] if isinstance(one, torch.fx.Node) else one for one in asked]
@@ -80,6 +93,12 @@ def _chosen(node: Node, at: int, source: Node, dim: int) -> Node:
     made = call(node, aten.where.self, mask, x, _other(node, mask))
     known = [size if isinstance(size, int) else -1 for size in value.shape]
     return call(node, aten.reshape.default, made, known) if repeated else made
+
+
+def _counted(node: Node, source: Node, dim: int) -> Node:
+    """How many rows the input has."""
+    numbers = (full(node, [1] * source.meta["val"].dim(), number) for number in (1, 0))
+    return call(node, aten.sum.default, call(node, aten.where.self, _mask(node, source, dim), *numbers))
 
 
 def _other(node: Node, mask: Node) -> Node:

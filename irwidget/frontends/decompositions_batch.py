@@ -15,7 +15,6 @@ from irwidget.frontends.decompositions_order import by_rank
 from irwidget.private_torch import statically_known_true
 
 aten: Any = torch.ops.aten
-prims: Any = torch.ops.prims
 
 
 def _length(x: Any, dim: int) -> int | None:
@@ -55,7 +54,19 @@ def _places(x: Any, dim: int = 0, start: Any = None, end: Any = None, step: int 
     return range(length)[start:end:step] or None
 
 
+def _is_whole(x: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> bool:
+    """Whether a slice takes all of a dynamic dimension, as that of `x[:, None]` does."""
+    length = value_of(x).shape[dim]
+    return is_open([length]) and not start and step == 1 and (end is None or end == _END)
+
+
+_END = 2**63 - 1
+"""What stands for the end of a dimension."""
+
+
 def _slices(x: Any, dim: int = 0, *given: Any, **named: Any) -> bool:
+    if _is_whole(x, dim, *given, **named):
+        return True
     found = _places(x, dim, *given, **named)
     return found is not None and (_are_parts(found, _length(x, dim)) or len(found) * (_length(x, dim) or 0) <= _MOST)
 
@@ -74,6 +85,8 @@ def _sliced(x: Any, dim: int = 0, *given: Any, **named: Any) -> Any:
     """One of equal parts, which a view has side by side; of another slice each element by a mask."""
     if not _slices(x, dim, *given, **named):
         return NotImplemented
+    if _is_whole(x, dim, *given, **named):
+        return aten.alias.default(x)
     places, length, dim = _places(x, dim, *given, **named) or range(0), x.shape[dim], dim % x.dim()
     if _are_parts(places, length):
         size = len(places)
@@ -118,6 +131,31 @@ def _gathered(x: Any, dim: int, index: Any, **_: Any) -> Any:
     return _only(chosen, rows, dim + 1)
 
 
+def _scatters(x: Any, dim: int, index: Any, source: Any) -> bool:
+    """Whether there is an index for every place besides those of its dimension, and one value, or one for all."""
+    return _gathers(x, dim, index) and (
+        not isinstance(value_of(source), torch.Tensor) or value_of(index).shape[dim] == 1
+    )
+
+
+def _scattered(x: Any, dim: int, index: Any, source: Any) -> Any:
+    if not _scatters(x, dim, index, source):
+        return NotImplemented
+    dim %= x.dim()
+    hit = (index.unsqueeze(dim) == _place(x.unsqueeze(dim + 1), x.shape[dim], dim)).any(dim + 1)
+    return torch.where(hit, source, x)
+
+
+def _is_hot(index: Any, classes: Any = -1) -> bool:
+    return is_open(value_of(index).shape) and isinstance(classes, int) and classes > 0
+
+
+def _hot(index: Any, classes: Any = -1) -> Any:
+    if not _is_hot(index, classes):
+        return NotImplemented
+    return (index.unsqueeze(-1) == torch.arange(classes, device=index.device)).to(torch.int64)
+
+
 def _spreads(x: Any, sizes: Sequence[Any], **_: Any) -> bool:
     """Whether numbers are repeated along dimensions of a known size, and along no other."""
     value = value_of(x)
@@ -137,6 +175,24 @@ def _spread(x: Any, sizes: Sequence[Any], **_: Any) -> Any:
     x = x.reshape([*[1] * (len(sizes) - x.dim()), *x.shape])
     wider = [size if isinstance(size, int) and size > 0 else 1 for size in sizes]
     return x + torch.full(wider, -0.0 if x.dtype.is_floating_point else 0, dtype=x.dtype, device=x.device)
+
+
+def _repeats(x: Any, times: Sequence[Any]) -> bool:
+    """Whether numbers are repeated, each dimension as often as a number says, one of them a dynamic one."""
+    value = value_of(x)
+    known = all(isinstance(value_of(one), int) for one in times)
+    numbers = value.dtype != torch.bool and not value.dtype.is_complex
+    return known and numbers and sum(is_open([size]) for size in value.shape) == 1
+
+
+def _repeated(x: Any, times: Sequence[Any]) -> Any:
+    """Beside as many zeros in a dimension of its own before each, which is then joined with it."""
+    if not _repeats(x, times):
+        return NotImplemented
+    sizes = [*[1] * (len(times) - x.dim()), *x.shape]
+    pairs = [(1, size) for size in sizes], [(one, size) for one, size in zip(times, sizes, strict=True)]
+    alone, wide = ([one for pair in found for one in pair] for found in pairs)
+    return aten.expand.default(x.reshape(alone), wide).reshape([one * size for one, size in pairs[1]])
 
 
 def _is_row(x: Any, weight: Any, *_: Any) -> bool:
@@ -182,23 +238,6 @@ def _joined(tensors: Sequence[Any], dim: int = 0) -> Any:
         made = padded if made is None else torch.where(place < before, made, padded)
         before += length
     return made
-
-
-def _widens(x: Any, dtype: Any = None, **_: Any) -> bool:
-    """Whether truths are numbers, or numbers of another dtype that has all of theirs beside those of its own."""
-    value = value_of(x)
-    if dtype is None or dtype == value.dtype or not is_open(value.shape) or value.dtype in (torch.uint8, torch.float64):
-        return False
-    return torch.promote_types(value.dtype, dtype) == dtype and not dtype.is_complex
-
-
-def _widened(x: Any, dtype: Any = None, **how: Any) -> Any:
-    """By a choice, or beside a zero of that dtype: torch-mlir casts tensors of known sizes alone."""
-    if not _widens(x, dtype):
-        return NotImplemented
-    numbers = [torch.full([1] * max(x.dim(), 1), one, dtype=dtype, device=x.device) for one in (1, 0, -0.0)]
-    one, zero, below = numbers
-    return torch.where(x, one, zero) if x.dtype == torch.bool else x + (below if dtype.is_floating_point else zero)
 
 
 def _has_pairs(x: Any, dim: int = -1, *_: Any, **__: Any) -> bool:
@@ -280,12 +319,14 @@ IN_TOSA: dict[Any, How] = {
     aten.unbind.int: (_unbinds, _unbound),
     aten.index_select.default: (_indexes, _indexed),
     aten.index.Tensor: (_reads, _read),
-    **dict.fromkeys((aten._to_copy.default, prims.convert_element_type.default), (_widens, _widened)),
     aten.cumsum.default: (_has_pairs, _summed_up),
     **dict.fromkeys((aten.sort.default, aten.sort.stable), (_has_pairs, _ordered)),
     aten.topk.default: (_has_top, _top),
     aten.gather.default: (_gathers, _gathered),
+    **dict.fromkeys((aten.scatter.value, aten.scatter.src), (_scatters, _scattered)),
+    aten.one_hot.default: (_is_hot, _hot),
     aten.expand.default: (_spreads, _spread),
+    aten.repeat.default: (_repeats, _repeated),
     aten.convolution.default: (_is_row, _as_image),
 }
 """By operator: whether it is taken apart, and how."""

@@ -200,5 +200,3 @@ IN_STABLEHLO: dict[Any, How] = {
     aten.slice_scatter.default: (_writes, _written),
 }
 """The same."""
-IN_TOSA: dict[Any, How] = {**EVERYWHERE, **variances(is_open, of_all=True)}
-"""The same."""

@@ -133,8 +133,13 @@ def _taken_from(node: Node, size: Any) -> Node:
     return made
 
 
-def variances(is_wrong: Callable[[Iterable[Any]], bool], *, of_all: bool = False) -> dict[Any, How]:
-    """Those of floats, where torch-mlir's is wrong, or refused, for the sizes along which they are; or for `of_all`."""
+def variances(
+    is_wrong: Callable[[Iterable[Any]], bool], *, of_all: bool = False, count: Callable[..., Any] | None = None
+) -> dict[Any, How]:
+    """Those of floats, where torch-mlir's is wrong, or refused, for the sizes along which they are; or for `of_all`.
+
+    `count(x, dims, keepdim)` is how many elements there are along dynamic dimensions, where sizes are no numbers.
+    """
 
     def takes(x: Any, dims: Any = None, **_: Any) -> bool:
         value = value_of(x)
@@ -145,12 +150,12 @@ def variances(is_wrong: Callable[[Iterable[Any]], bool], *, of_all: bool = False
         )
 
     def variance(x: Any, dims: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
-        return _variance(x, dims, correction, keepdim) if takes(x, dims) else NotImplemented
+        return _variance(x, dims, correction, keepdim, count) if takes(x, dims) else NotImplemented
 
     def with_mean(x: Any, dims: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
         if not takes(x, dims):
             return NotImplemented
-        return _variance(x, dims, correction, keepdim), x.mean(dims or list(range(x.dim())), keepdim)
+        return _variance(x, dims, correction, keepdim, count), x.mean(dims or list(range(x.dim())), keepdim)
 
     return {aten.var.correction: (takes, variance), aten.var_mean.correction: (takes, with_mean)}
 
@@ -159,14 +164,16 @@ def _sizes(x: Any, dims: Any) -> list[Any]:
     return [x.shape[dim] for dim in dims or range(x.dim())]
 
 
-def _variance(x: Any, dims: Any, correction: Any, keepdim: bool) -> Any:
+def _variance(x: Any, dims: Any, correction: Any, keepdim: bool, count: Callable[..., Any] | None) -> Any:
     """What is left of the elements divides, which is nothing where there are none."""
     dims = list(dims or range(x.dim()))
     wide = x.to(torch.promote_types(x.dtype, torch.float32))
-    squares = (wide - wide.mean(dims, True)) ** 2
+    squares = ((wide - wide.mean(dims, True)) ** 2).sum(dims, keepdim)
     less = 1 if correction is None else int(correction) if correction == int(correction) else correction
-    left = torch.sym_max(math.prod(_sizes(x, dims)) - less, 0)
-    return (squares.sum(dims, keepdim) / left).to(x.dtype)
+    sizes = _sizes(x, dims)
+    if count and not all(isinstance(size, int) for size in sizes):
+        return (squares / (count(x, dims, keepdim) - less).clamp(min=0)).to(x.dtype)
+    return (squares / torch.sym_max(math.prod(sizes) - less, 0)).to(x.dtype)
 
 
 IN_ALL: dict[Any, How] = variances(_may_be_none)

@@ -13,7 +13,6 @@ import torch
 
 from irwidget.checking.growth import FEW
 from irwidget.frontends.decompositions_bytes import value_of
-from irwidget.frontends.decompositions_dynamic import is_open
 from irwidget.frontends.decompositions_kinds import How
 from irwidget.frontends.decompositions_narrow import HALVES, single
 from irwidget.frontends.decompositions_pools import each
@@ -72,9 +71,9 @@ _COUNTS: dict[Any, Callable[..., Any]] = {
 """By operator, how many elements it adds up."""
 
 
-def _in_single(operator: Any, count: Callable[..., Any], casts: Callable[[Any], bool]) -> How:
+def _in_single(operator: Any, count: Callable[..., Any]) -> How:
     def takes(x: Any, *how: Any, dtype: Any = None, **named: Any) -> bool:
-        return (dtype or value_of(x).dtype) in HALVES and casts(x) and _is_long(count(x, *how, **named))
+        return (dtype or value_of(x).dtype) in HALVES and _is_long(count(x, *how, **named))
 
     def made(x: Any, *how: Any, dtype: Any = None, **named: Any) -> Any:
         if not takes(x, *how, dtype=dtype, **named):
@@ -87,35 +86,25 @@ def _in_single(operator: Any, count: Callable[..., Any], casts: Callable[[Any], 
     return takes, made
 
 
-def _normalized(casts: Callable[[Any], bool]) -> How:
-    """A mean of squares in float32, and the number that is added to it where that is PyTorch's own.
+def _normalizes(x: Any, shape: Sequence[Any], weight: Any = None, eps: Any = None) -> bool:
+    return eps is None or value_of(x).dtype in HALVES
+
+
+def _normalized(x: Any, shape: Sequence[Any], weight: Any = None, eps: Any = None) -> Any:
+    """By a mean of squares in float32, and the number that is added to it where that is PyTorch's own.
 
     torch-mlir leaves it out, so that what is zero becomes no number.
     """
-
-    def widens(x: Any) -> bool:
-        return value_of(x).dtype in HALVES and casts(x)
-
-    def takes(x: Any, shape: Sequence[Any], weight: Any = None, eps: Any = None) -> bool:
-        return eps is None or widens(x)
-
-    def made(x: Any, shape: Sequence[Any], weight: Any = None, eps: Any = None) -> Any:
-        if not takes(x, shape, weight, eps):
-            return NotImplemented
-        wide = single(x) if widens(x) else x
-        least = torch.finfo(single(x).dtype).eps if eps is None else eps
-        made = wide * torch.rsqrt((wide * wide).mean(list(range(-len(shape), 0)), True) + least)
-        return (made if weight is None else made * weight).to(x.dtype)
-
-    return takes, made
+    if not _normalizes(x, shape, weight, eps):
+        return NotImplemented
+    wide = single(x)
+    least = torch.finfo(wide.dtype).eps if eps is None else eps
+    made = wide * torch.rsqrt((wide * wide).mean(list(range(-len(shape), 0)), True) + least)
+    return (made if weight is None else made * weight).to(x.dtype)
 
 
-def _table(casts: Callable[[Any], bool]) -> dict[Any, How]:
-    found = {operator: _in_single(operator, count, casts) for operator, count in _COUNTS.items()}
-    return {**found, aten.rms_norm.default: _normalized(casts)}
-
-
-EVERYWHERE: dict[Any, How] = _table(lambda _: True)
+EVERYWHERE: dict[Any, How] = {
+    **{operator: _in_single(operator, count) for operator, count in _COUNTS.items()},
+    aten.rms_norm.default: (_normalizes, _normalized),
+}
 """By operator: whether it is taken apart, and how."""
-IN_TOSA: dict[Any, How] = _table(lambda x: not is_open(value_of(x).shape))
-"""The same: torch-mlir casts nothing of dynamic sizes to TOSA."""

@@ -15,6 +15,7 @@ from irwidget.frontends import (
     decompositions_averages,
     decompositions_batch,
     decompositions_convolutions,
+    decompositions_counts,
     decompositions_dynamic,
     decompositions_empty,
     decompositions_floats,
@@ -459,8 +460,8 @@ _SIGNED = {
         *(_IN_TOSA, decompositions_unsigned.IN_TOSA, decompositions_truths.IN_TOSA, decompositions_signed.IN_TOSA),
         *(decompositions_signed.BEYOND, decompositions_folded.IN_ALL, decompositions_floats.IN_TOSA),
         *(decompositions_convolutions.IN_TOSA, decompositions_slices.IN_BOTH, decompositions_pads.IN_BOTH),
-        *(decompositions_averages.IN_TOSA, decompositions_pools.IN_TOSA, decompositions_dynamic.IN_TOSA),
-        *(decompositions_batch.IN_TOSA, decompositions_halves.IN_TOSA),
+        *(decompositions_averages.IN_TOSA, decompositions_pools.IN_TOSA, decompositions_dynamic.EVERYWHERE),
+        *(decompositions_batch.IN_TOSA, decompositions_counts.IN_TOSA, decompositions_halves.EVERYWHERE),
         {one: (decompositions_integers.TAKES[one], decompositions_integers.TABLE[one]) for one in _MEANS},
     ),
     "StableHLO": _both(

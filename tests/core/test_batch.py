@@ -60,6 +60,53 @@ def casts(x: torch.Tensor, places: torch.Tensor) -> Any:
     return some.float().sum(1), some.sum(-1), some.to(torch.int8), some.half(), places.half(), places.float() * 0.5
 
 
+def narrower(x: torch.Tensor, places: torch.Tensor) -> Any:
+    """Casts to what does not have all of their numbers; zeros keep their sign."""
+    y = places * 0.25 - 0.5
+    below = 1 / (y.clamp(max=0) * 0).half()
+    return y.half(), y.bfloat16(), below, y.to(torch.int8), (y * 1e6).to(torch.int32), y.bool(), places.to(torch.int16)
+
+
+def means(x: torch.Tensor, places: torch.Tensor) -> Any:
+    """By as many as there are rows."""
+    y = places * 0.25 - 0.5
+    found = (
+        y.mean(),
+        (y.relu() * 0).mean(0),
+        y.mean((0, 2)),
+        y.mean(0, True),
+        x.mean((1, 0)),
+        y.half().mean(0),
+        places.mean((0, 1), dtype=y.dtype),
+    )
+    spread = (
+        y.var(0),
+        y.std((0, -1), correction=0),
+        y.var(0, correction=9),
+        *torch.var_mean(y.half(), (0, 1), keepdim=True),
+    )
+    losses = F.mse_loss(y, y * 2), F.kl_div(y.log_softmax(-1), y.softmax(-1), reduction="batchmean")
+    rows = y.shape[0]
+    return *found, *spread, *losses, F.batch_norm(y, None, None, training=True), y / rows, y - rows, y.half() * 2
+
+
+def choices(x: torch.Tensor, places: torch.Tensor) -> Any:
+    """Places as truths of every place, what is written there, and rows that are repeated."""
+    zeros = torch.zeros_like(x)
+    written = (
+        zeros.scatter(1, places, 2.0),
+        x[:, :2].scatter(2, places[:, :, :1] % 6, x[:, :2, 5:]),
+        x.scatter(1, places[:, :1], x[:, 3:4]),
+    )
+    return (
+        F.one_hot(places, 9),
+        F.one_hot(places[:, 0], 8).float(),
+        *written,
+        x.repeat(2, 1, 3),
+        places.repeat(1, 1, 1, 2),
+    )
+
+
 def beside(x: torch.Tensor, places: torch.Tensor) -> Any:
     """Rows as many as there are of an input: of tokens, of states that begin with zeros, and of repeated weights."""
     rows = x.shape[0]
@@ -75,7 +122,7 @@ def _equal(model: Callable[..., Any], *given: torch.Tensor) -> irwidget.Lowering
     return low
 
 
-@pytest.mark.parametrize("function", [parts, joints, rows, orders, casts, beside])
+@pytest.mark.parametrize("function", [parts, joints, rows, orders, casts, narrower, means, choices, beside])
 def test_operators_of_a_batch_are_as_in_eager_pytorch(function: Callable[..., Any]) -> None:
     _equal(function, X, PLACES)
 
@@ -122,6 +169,13 @@ def test_numbers_of_a_batch_are_cast_to_wider_ones(x: torch.Tensor, kind: torch.
     _equal(lambda x: (x.to(kind), 1 / x.to(kind)), x)
 
 
-def test_what_would_take_too_many_pairs_is_refused() -> None:
-    with pytest.raises(ExportError, match=r"aten\.slice\.Tensor needs sizes as values, and TOSA's"):
-        irwidget.lower(lambda x: x[:, 1:], torch.ones(2, 65), to="tosa_mlir", dynamic_shapes=(BATCH,))
+@pytest.mark.parametrize(
+    ("model", "operator"),
+    [
+        (lambda x: x[:, 1:], "slice.Tensor"),
+        (lambda x: x.scatter(1, x[:, :2].long(), x[:, :2]), "scatter.src"),  # which is written last is left open
+    ],
+)
+def test_what_would_take_too_many_pairs_is_refused(model: Callable[..., Any], operator: str) -> None:
+    with pytest.raises(ExportError, match=rf"aten\.{operator} needs sizes as values, and TOSA's"):
+        irwidget.lower(model, torch.ones(2, 65), to="tosa_mlir", dynamic_shapes=(BATCH,))
