@@ -178,10 +178,14 @@ describe("what a pass did", () => {
 
   it("does not count what the text of a named operation hides", () => {
     expect(said(["  linalg.matmul"], generic("arith.mulf", "arith.addf"))).toBe(
-      "removed 1 linalg.matmul; added 1 linalg.generic",
+      "removed 1 linalg.matmul; added 1 linalg.generic; arith not counted",
     );
     expect(said(generic("arith.mulf"), ["  arith.mulf", "  scf.for"])).toBe(
       "removed 1 linalg.generic; added 1 scf.for",
+    );
+    const named = ["  linalg.fill", "  linalg.matmul", "  math.exp"];
+    expect(said(["  arith.mulf", ...named], named.slice(0, 1))).toBe(
+      "removed 1 linalg.matmul; arith, math not counted",
     );
   });
 

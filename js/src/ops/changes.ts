@@ -182,7 +182,8 @@ function hides(op: string): boolean {
 
 /**
  * What a pass did, in a sentence; "" where the text does not say it exactly. Numbers are those of operations after
- * less those before. What the text of MLIR leaves out (terminators, bodies of named operations) is not spoken of.
+ * less those before. Of what the text of MLIR leaves out terminators are not spoken of; where named operations may hold
+ * operations of a dialect, it says that these are not counted.
  */
 export function sentence(analysis: Analysis, { left, right, parts }: Compared): string {
   if (left.syntax !== "mlir" || right.syntax !== "mlir" || left.lines === right.lines) return "";
@@ -192,8 +193,9 @@ export function sentence(analysis: Analysis, { left, right, parts }: Compared): 
     const more = (after.get(op) ?? 0) - (before.get(op) ?? 0);
     if (more !== 0 && !SILENT.test(op)) net.set(op, more);
   }
+  const unsaid = new Set<string>();
   if ([...before.keys(), ...after.keys()].some((op) => hides(op) && before.get(op) !== after.get(op))) {
-    for (const op of net.keys()) if (HELD.test(op)) net.delete(op);
+    for (const op of net.keys()) if (HELD.test(op) && net.delete(op)) unsaid.add(op.split(".")[0]!);
   }
   const said: string[] = [];
   const fused = fusion(analysis, { left, right, parts }, net);
@@ -216,6 +218,7 @@ export function sentence(analysis: Analysis, { left, right, parts }: Compared): 
     const rest = more > 0 ? ` and ${plural(more, "op")} of ${others.length} other kinds` : "";
     said.push(`${word} ${named.join(", ")}${rest}`);
   }
+  if (said.length > 0 && unsaid.size > 0) said.push(`${[...unsaid].sort().join(", ")} not counted`);
   return said.join("; ");
 }
 
