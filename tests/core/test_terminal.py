@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
 import resource
+import signal
 import subprocess
 import sys
 import types
+from pathlib import Path
 
 import pytest
 
@@ -193,3 +196,33 @@ def test_only_the_counts_of_a_row_are_coloured():
     assert terminal.coloured("3  a-1 +b    -4  +12") == "3  a-1 +b    \x1b[31m-4\x1b[0m  \x1b[32m+12\x1b[0m"
     assert terminal.coloured("2-4  3 passes, no change") == "\x1b[2m2-4  3 passes, no change\x1b[0m"
     assert terminal.coloured("  %0 = a.b") == "  %0 = a.b"
+
+
+class Screen(io.TextIOWrapper):
+    def isatty(self):
+        return True
+
+
+PAGER = """
+import os, signal, sys
+os.kill(int(sys.argv[1]), signal.SIGINT)
+open("seen", "wb").write(sys.stdin.buffer.read())
+"""
+
+
+def test_a_pager_gets_the_letters_of_the_terminal_and_keeps_ctrl_c(monkeypatch, tmp_path):
+    screen = Screen(io.BytesIO(), encoding="latin-1")
+    monkeypatch.setattr(sys, "stdout", screen)
+    monkeypatch.setattr(sys, "stdin", screen)
+    (tmp_path / "pager.py").write_text(PAGER)
+    text = "größer → 1\n" * 100
+    monkeypatch.setenv("PAGER", f"{sys.executable} {tmp_path}/pager.py {os.getpid()}")
+    handler = signal.getsignal(signal.SIGINT)
+    terminal.show(text)
+    assert Path("seen").read_bytes() == "größer \\u2192 1\n".encode("latin-1") * 100
+    assert signal.getsignal(signal.SIGINT) is handler
+    monkeypatch.delenv("PAGER")
+    monkeypatch.setenv("TERM", "dumb")
+    terminal.show("a\n" * 100, "never")
+    screen.flush()
+    assert screen.buffer.getvalue() == b"a\n" * 100 + b"\n"
