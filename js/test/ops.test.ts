@@ -172,6 +172,9 @@ describe("what a pass did", () => {
     expect(said(["  a.x", "  a.x", "  b.y"], ["  b.y", "  b.y", "  c.z"])).toBe("removed 2 a.x; added 1 b.y, 1 c.z");
     const many = ["  a.a", "  a.b", "  a.c", "  a.d", "  a.e", "  a.e", "  a.e"];
     expect(said(many, ["  b.y"])).toBe("removed 3 a.e, 1 a.a, 1 a.b and 2 ops of 2 other kinds; added 1 b.y");
+    expect(said([...many, "  a.c", "  a.d"], [])).toBe("removed 3 a.e, 2 a.c, 2 a.d and 2 ops of 2 other kinds");
+    expect(said([...many, ...many], [])).toBe("removed 6 a.e, 2 a.a, 2 a.b and 4 ops of 2 other kinds");
+    expect(said(many.slice(0, 4), []), "one more is named").toBe("removed 1 a.a, 1 a.b, 1 a.c, 1 a.d");
     expect(said(["  a.x"], ["  a.x"])).toBe("");
     expect(said(["  a.x", "  scf.yield"], ["  a.x"])).toBe("");
   });
@@ -221,6 +224,8 @@ describe("what a dump costs", () => {
       copies: 1,
     });
     expect(cost(known, open)).toMatchObject({ allocations: 2, bytes: 128, more: true });
+    const copies = ["memref.copy", "linalg.copy", "gpu.memcpy", "memref.dma_start", "linalg.fill"];
+    expect(cost(...copies.map((op, i) => `  ${op} %${i}, %${i + 1}`)).copies).toBe(4);
   });
 
   it("is arithmetic, as often as the loops around it run", () => {
