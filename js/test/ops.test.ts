@@ -109,6 +109,19 @@ describe("what a pass did", () => {
     ]);
   });
 
+  it("shows of long texts the part that differs", () => {
+    const said = (before: string, after: string): string => {
+      const { analysis, compared: pair } = compared([`  a.x {k = ${before}}`], [`  a.x {k = ${after}}`]);
+      return changes(analysis, pair)[0]!.what[0]!.replace("attribute k: ", "");
+    };
+    const long = "0123456789".repeat(9);
+    expect(said(`"${long}a"`, `"${long}b"`)).toBe('…567890123456789a" → …567890123456789b"');
+    expect(said(`"a${long}"`, `"b${long}"`)).toBe(`"a${long.slice(0, 55)}… → "b${long.slice(0, 55)}…`);
+    expect(said('"0123456789012345678901234567890123456789a"', '"0123456789012345678901234567890123456789b"')).toBe(
+      '"0123456789012345678901234567890123456789a" → "0123456789012345678901234567890123456789b"',
+    );
+  });
+
   it("is of one function and the operations in it, where the lines have only a symbol, too", () => {
     const dumps = lowering(["func @f {", "  a.x", "  b.y", "}", "func @g {", "  a.x", "}"]);
     const [stage] = dumps.traces[0]!.stages as [Stage];

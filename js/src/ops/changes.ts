@@ -100,14 +100,25 @@ function differences(before: string, after: string, same: boolean): string[] {
     if (old === now) continue;
     if (old === undefined) said.push(`attribute ${name} added: ${short(now!)}`);
     else if (now === undefined) said.push(`attribute ${name} removed: ${short(old)}`);
-    else said.push(`attribute ${name}: ${short(old)} → ${short(now)}`);
+    else said.push(`attribute ${name}: ${apart(old, now)}`);
   }
-  if (a.types !== b.types) said.push(`type: ${short(a.types || "none")} → ${short(b.types || "none")}`);
+  if (a.types !== b.types) said.push(`type: ${apart(a.types || "none", b.types || "none")}`);
   return said.length > 0 ? said : ["text"];
 }
 
+const LONG = 60;
+
 function short(text: string): string {
-  return text.length > 60 ? `${text.slice(0, 57)}…` : text;
+  return text.length > LONG ? `${text.slice(0, LONG - 3)}…` : text;
+}
+
+/** Two texts, of long ones what is around their first difference. */
+function apart(old: string, now: string): string {
+  let at = 0;
+  while (at < old.length && old[at] === now[at]) at++;
+  const from = Math.max(old.length, now.length) > LONG && at > LONG / 2 ? at - LONG / 4 : 0;
+  const [before, after] = [old, now].map((text) => (from ? "…" : "") + short(text.slice(from)));
+  return `${before} → ${after}`;
 }
 
 /** The signature of a function, names of its arguments apart; "" of another operation. */
