@@ -58,7 +58,10 @@ export class Beyond {
     const { trace, stage, line } = this.view.reader;
     const left = this.view.store.get("left");
     const beside = trace.stages[stage] && besideOf(trace, stage);
-    const alone = this.view.traces.every((one) => one === trace || one.name !== trace.name);
+    const elsewhere = [...document.querySelectorAll(".irw-facts")].filter((one) => !this.view.element.contains(one));
+    const alone =
+      this.view.traces.every((one) => one === trace || one.name !== trace.name) &&
+      !elsewhere.some(({ textContent }) => textContent?.startsWith(`${trace.name} → `));
     return {
       lowering: alone ? trace.name : trace.title,
       pass: stage,
