@@ -11,14 +11,18 @@ import signal
 import subprocess
 import sys
 import types
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import irwidget
 from irwidget import __main__, cli, terminal
+from irwidget.errors import ToolError
 from irwidget.result import save
-from irwidget.trace import syntax
+from irwidget.trace import Trace, dump, syntax
+from irwidget.views.terminal import timed
+from tests.late import late_dump
 
 IR = """\
 func.func @f(%a: i32) -> i32 {
@@ -162,6 +166,20 @@ def test_the_passes(capsys):
         ["2", "cse", rows[4].split()[2]],
     ]
     assert re.fullmatch(r" *2  cse +\d+\.\d", rows[4].rstrip())
+
+
+def test_what_is_not_known_of_a_pass_is_said_beside_it():
+    def gone():
+        raise ToolError("gone", tool="worker")
+
+    known = dump("a", "x\n", step=0)
+    rows = timed(Trace("t", (known, late_dump("b", gone), replace(known, name="c"), replace(known, name="d"))))
+    assert [row.split() for row in rows.splitlines()[2:]] == [
+        ["0", "a", "+1"],
+        ["1", "b", "not", "available"],
+        ["2", "c", "not", "compared"],
+        ["3", "d"],
+    ]
 
 
 @pytest.mark.parametrize("wanted", ["canonicalize", "1"])
