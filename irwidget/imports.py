@@ -14,10 +14,12 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
 from irwidget import private_python
 
+LATE = 1.0
+"""Seconds of waiting after which there is something to say."""
 _GLANCE = 0.02
 _PATIENCE = 20
 """Seconds that the end of a process waits for the module that the thread is at."""
@@ -111,11 +113,15 @@ class _Imports:
         if self._pid == os.getpid() and self._only.acquire(timeout=_PATIENCE):
             self._only.release()
 
-    def wait(self, names: tuple[str, ...]) -> None:
+    def wait(self, names: tuple[str, ...], late: Callable[[], object]) -> None:
+        began, told = time.monotonic(), False
         while not self.whole(names):
             self.begin(names)  # again and again: a thread that has just ended did not see what was asked for since
             private_python.give_back_import_lock()
             time.sleep(_GLANCE)
+            if not told and time.monotonic() - began > LATE:
+                told = True
+                late()
 
     def _work(self) -> None:
         if not self._only.acquire(blocking=False):
@@ -147,6 +153,9 @@ def end() -> None:
     _imports.end()
 
 
-def wait(names: tuple[str, ...] = TORCH) -> None:
-    """Return when these modules have been imported, as far as they can be. An interrupt ends the waiting."""
-    _imports.wait(names)
+def wait(names: tuple[str, ...] = TORCH, late: Callable[[], object] = lambda: None) -> None:
+    """Return when these modules have been imported, as far as they can be. An interrupt ends the waiting.
+
+    `late` is called once, after LATE seconds.
+    """
+    _imports.wait(names, late)

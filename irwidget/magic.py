@@ -14,6 +14,7 @@ from typing import Any
 from IPython.core.completer import context_matcher
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
+from IPython.display import clear_output
 from traitlets import Enum, Float
 
 from irwidget import arguments, cells, commands, display, imports, private_ipython, reports, rerun, routes, versus
@@ -42,12 +43,27 @@ class LowerMagics(Magics):
     route.tag(config=True)
 
     def _parsed(self, line: str, prog: str, *, objects: bool) -> argparse.Namespace:
-        with _one_line(IMPORTING):  # options come with the front ends: an import that Ctrl-C ends leaves half of them
-            imports.wait(imports.OURS)
+        self._wait(imports.OURS)  # options come with the front ends: an import that Ctrl-C ends leaves half of them
         defaults: dict[str, Any] = {"timeout": self.timeout}
         if "--interactive" not in line:
             defaults["route"] = self.route
         return arguments.parse(line, prog, objects=objects, defaults=defaults)
+
+    def _wait(self, names: tuple[str, ...]) -> None:
+        """Wait for the thread that imports; on a page, what is said meanwhile goes when the cell has more to say."""
+        said: list[str] = []
+
+        def late() -> None:
+            if display.cell_id(self.shell) is not None:
+                said.append("importing PyTorch, once in each kernel")
+                print(*said)
+
+        try:
+            with _one_line(IMPORTING):
+                imports.wait(names, late)
+        finally:
+            if said:
+                clear_output(wait=True)
 
     # A pipeline is full of braces and dollars that mean something to its tools.
     @no_var_expand
@@ -69,8 +85,7 @@ class LowerMagics(Magics):
             check_pipeline(parsed)
         wanted = [] if parsed.interactive and not parsed.to else targets_of(parsed)
         if cells.needs_torch(wanted):
-            with _one_line(IMPORTING):
-                imports.wait()  # the cell is about to import some of it, too
+            self._wait(imports.TORCH)  # the cell is about to import some of it, too
         with _interrupts_of(self.shell) as interrupted:
             try:
                 errors: list[BaseException] = []

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+from collections.abc import Generator
 from typing import Literal, TextIO
 
 Colour = Literal["auto", "always", "never"]
@@ -70,9 +73,21 @@ def show(text: str, wanted: Colour = "auto") -> None:
     """Print a text; on a terminal that is lower than it, through $PAGER, or `less`."""
     shown = coloured(text) if shows_colours(wanted, sys.stdout) else text
     high = text.count("\n") + 1 >= shutil.get_terminal_size().lines
-    pager = os.environ.get("PAGER", "less -RFX")
+    # `less` on a terminal that cannot move its cursor asks whether that is meant.
+    pager = os.environ.get("PAGER", "" if os.environ.get("TERM") == "dumb" else "less -RFX")
     if high and sys.stdout.isatty() and sys.stdin.isatty() and pager and shutil.which(pager.split()[0]):
-        environment = {"LESS": "-RFX", **os.environ}
-        subprocess.run(pager, shell=True, input=shown.encode("utf-8", "backslashreplace"), env=environment, check=False)
+        letters = shown.encode(sys.stdout.encoding or "utf-8", "backslashreplace")
+        with _deaf():
+            subprocess.run(pager, shell=True, input=letters, env={"LESS": "-RFX", **os.environ}, check=False)
         return
     print(shown)
+
+
+@contextlib.contextmanager
+def _deaf() -> Generator[None]:
+    """Leave Ctrl-C to the pager: `less` ends a search by it, and stays."""
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

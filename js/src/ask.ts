@@ -51,7 +51,10 @@ export class Asker {
         this.model.send!({ id, ...request });
       } catch (error) {
         this.open.delete(id);
-        resolve({ error: `There is no kernel to ask: ${String(error)}`, buffers: [] });
+        resolve({
+          error: `The kernel that made this view is gone (${String(error)}): run its cell again`,
+          buffers: [],
+        });
       }
     });
   }

@@ -2,7 +2,7 @@
 
 import type { Analysis } from "./analysis";
 import type { Asker } from "./ask";
-import { uncover } from "./choice";
+import { type Choice, uncover } from "./choice";
 import type { Compare } from "./compare";
 import { besideOf, missing, type Stage, type Trace } from "./dumps";
 import { copyText } from "./export";
@@ -18,6 +18,7 @@ export interface BeyondView {
   readonly traces: readonly Trace[];
   readonly reader: Reader;
   readonly lines: Analysis;
+  readonly choice: Pick<Choice, "pair">;
   say(text: string): void;
 }
 
@@ -57,7 +58,10 @@ export class Beyond {
     const { trace, stage, line } = this.view.reader;
     const left = this.view.store.get("left");
     const beside = trace.stages[stage] && besideOf(trace, stage);
-    const alone = this.view.traces.every((one) => one === trace || one.name !== trace.name);
+    const elsewhere = [...document.querySelectorAll(".irw-facts")].filter((one) => !this.view.element.contains(one));
+    const alone =
+      this.view.traces.every((one) => one === trace || one.name !== trace.name) &&
+      !elsewhere.some(({ textContent }) => textContent?.startsWith(`${trace.name} → `));
     return {
       lowering: alone ? trace.name : trace.title,
       pass: stage,
@@ -73,10 +77,11 @@ export class Beyond {
     const trace = place.lowering ? traces.findIndex(({ name, title }) => [name, title].includes(place.lowering)) : 0;
     const found = traces[trace];
     const stage = found?.stages[place.pass];
-    if (found && !stage) this.view.say(`${found.title} has no dump ${place.pass}`);
-    if (!found || !stage) return false;
-    const left = place.left < 0 ? besideOf(found, place.pass) : Math.min(place.left, found.stages.length - 1);
-    store.set({ trace, against: -1, left, right: place.pass });
+    const none = [place.pass, place.left].find((one) => one >= (found?.stages.length ?? Infinity));
+    if (found && none !== undefined) this.view.say(`${found.title} has no dump ${none}`);
+    if (!found || !stage || none !== undefined) return false;
+    const left = place.left < 0 ? besideOf(found, place.pass) : place.left;
+    this.view.choice.pair(trace, -1, left, place.pass, trace === store.get("trace") ? store.get("symbol") : "");
     if (place.line > 0) this.reveal(place.pass, stage, place.line);
     return true;
   }

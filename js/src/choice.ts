@@ -83,14 +83,13 @@ export class Choice {
     else this.choose(right, "both");
   }
 
-  /** Another lowering is shown, or compared with: its stages, unless they were set with it. Whether that was so. */
-  moved(): boolean {
+  /** Another lowering is shown, or compared with: its stages, unless they were set with it. */
+  moved(): void {
     const follows = !this.exact;
     this.exact = false;
-    if (!follows) return false;
+    if (!follows) return;
     const right = Math.min(this.store.get("right"), this.trace.stages.length - 1);
     this.store.set({ symbol: "", right, left: this.pinned ? this.store.get("left") : this.beside(right) });
-    return true;
   }
 
   /** Show a stage of a lowering beside the one before it. */
@@ -102,15 +101,15 @@ export class Choice {
 
   /** Show the stage on the right beside the one before it in the list. */
   goBefore(): void {
-    this.pinned = false;
-    this.store.set({ against: -1, left: this.store.get("right") - 1 });
+    const { store } = this;
+    this.pair(store.get("trace"), -1, store.get("right") - 1, store.get("right"), store.get("symbol"));
   }
 
-  /** Show a stage of a lowering beside one of another; `against` is -1 for the same. */
-  pair(trace: number, against: number, left: number, right: number): void {
+  /** Show a stage of a lowering beside one of another, `against` is -1 for the same; one function of them, or all. */
+  pair(trace: number, against: number, left: number, right: number, symbol = ""): void {
     this.pinned = false;
     this.exact = true;
-    this.store.set({ trace, against, left, right, symbol: "" });
+    this.store.set({ trace, against, left, right, symbol });
     queueMicrotask(() => (this.exact = false));
   }
 }

@@ -4,7 +4,7 @@
 export const ARRIVED = Symbol.for("irwidget.arrived");
 
 export interface LinkedPlace {
-  /** The name of the lowering, or its title where another has the same name; "" for the first. */
+  /** The name of the lowering, or its title where another of the page has the same name; "" for the first. */
   readonly lowering: string;
   readonly pass: number;
   /** The left side of the comparison; -1: the pass before. */

@@ -140,10 +140,14 @@ const USE = Decoration.mark({ class: "irw-use" });
 const DEFINITION = Decoration.mark({ class: "irw-definition" });
 const LIT = Decoration.mark({ class: "irw-lit" });
 const rows = new Map<string, Decoration>();
+/** What a screen reader says of a line: the signs in the gutter are hidden from it. */
+const ROLES: Readonly<Record<string, string>> = { "irw-gone": "deletion", "irw-new": "insertion" };
 
 function row(name: string): Decoration {
   let decoration = rows.get(name);
-  if (!decoration) rows.set(name, (decoration = Decoration.line({ class: name })));
+  const role = ROLES[name];
+  if (!decoration)
+    rows.set(name, (decoration = Decoration.line({ class: name, ...(role && { attributes: { role } }) })));
   return decoration;
 }
 

@@ -51,7 +51,7 @@ export class Viewer implements View {
   private readonly stops: (() => void)[] = [];
   private tracing!: Tracing;
   private analysis!: Analysis;
-  private readonly choice: Choice;
+  readonly choice: Choice;
   private readonly found: Search;
   private readonly asker: Asker | null;
   private readonly beyond: Beyond;
@@ -261,12 +261,12 @@ export class Viewer implements View {
     if (keys.has("right") && !keys.has("columns")) this.linked.put(this.store.get("right"));
     if (keys.has("data")) return this.open(); // also while the first dumps are being read: they are not all of it
     if (!this.analysis) return;
-    if ((keys.has("trace") || keys.has("against")) && this.choice.moved()) this.fillTimeline();
+    const another = keys.has("trace") || keys.has("against");
+    if (another) this.choice.moved();
+    if (another) this.fillTimeline();
     const only = (...names: string[]): boolean => [...keys].every((key) => names.includes(key));
-    if (only("query", "search_case", "search_word", "search_regex")) {
-      this.search();
-      this.toolbar.draw();
-    } else if (only("experiments")) return;
+    if (only("query", "search_case", "search_word", "search_regex")) this.search();
+    else if (only("experiments")) return;
     else if (only("passes", "by_time", "rail")) this.passes.draw();
     else if (only("ops")) {
       this.passes.draw();
@@ -286,7 +286,6 @@ export class Viewer implements View {
     names.delete("");
     if (store.get("symbol")) names.add(store.get("symbol"));
     this.toolbar.symbols([...names], store.get("symbol"));
-    this.toolbar.draw();
     this.drawPanes();
     this.linked.draw();
     this.search();
@@ -382,6 +381,7 @@ export class Viewer implements View {
   // Search
 
   private search(): void {
+    this.toolbar.draw();
     this.found.update(this.analysis, this.trace);
     this.toolbar.say(this.found.said(this.reader));
     this.compare.naming.set({ query: this.found.query });

@@ -109,6 +109,19 @@ describe("what a pass did", () => {
     ]);
   });
 
+  it("shows of long texts the part that differs", () => {
+    const said = (before: string, after: string): string => {
+      const { analysis, compared: pair } = compared([`  a.x {k = ${before}}`], [`  a.x {k = ${after}}`]);
+      return changes(analysis, pair)[0]!.what[0]!.replace("attribute k: ", "");
+    };
+    const long = "0123456789".repeat(9);
+    expect(said(`"${long}a"`, `"${long}b"`)).toBe('…567890123456789a" → …567890123456789b"');
+    expect(said(`"a${long}"`, `"b${long}"`)).toBe(`"a${long.slice(0, 55)}… → "b${long.slice(0, 55)}…`);
+    expect(said('"0123456789012345678901234567890123456789a"', '"0123456789012345678901234567890123456789b"')).toBe(
+      '"0123456789012345678901234567890123456789a" → "0123456789012345678901234567890123456789b"',
+    );
+  });
+
   it("is of one function and the operations in it, where the lines have only a symbol, too", () => {
     const dumps = lowering(["func @f {", "  a.x", "  b.y", "}", "func @g {", "  a.x", "}"]);
     const [stage] = dumps.traces[0]!.stages as [Stage];
@@ -172,16 +185,23 @@ describe("what a pass did", () => {
     expect(said(["  a.x", "  a.x", "  b.y"], ["  b.y", "  b.y", "  c.z"])).toBe("removed 2 a.x; added 1 b.y, 1 c.z");
     const many = ["  a.a", "  a.b", "  a.c", "  a.d", "  a.e", "  a.e", "  a.e"];
     expect(said(many, ["  b.y"])).toBe("removed 3 a.e, 1 a.a, 1 a.b and 2 ops of 2 other kinds; added 1 b.y");
+    expect(said([...many, "  a.c", "  a.d"], [])).toBe("removed 3 a.e, 2 a.c, 2 a.d and 2 ops of 2 other kinds");
+    expect(said([...many, ...many], [])).toBe("removed 6 a.e, 2 a.a, 2 a.b and 4 ops of 2 other kinds");
+    expect(said(many.slice(0, 4), []), "one more is named").toBe("removed 1 a.a, 1 a.b, 1 a.c, 1 a.d");
     expect(said(["  a.x"], ["  a.x"])).toBe("");
     expect(said(["  a.x", "  scf.yield"], ["  a.x"])).toBe("");
   });
 
   it("does not count what the text of a named operation hides", () => {
     expect(said(["  linalg.matmul"], generic("arith.mulf", "arith.addf"))).toBe(
-      "removed 1 linalg.matmul; added 1 linalg.generic",
+      "removed 1 linalg.matmul; added 1 linalg.generic; arith not counted",
     );
     expect(said(generic("arith.mulf"), ["  arith.mulf", "  scf.for"])).toBe(
       "removed 1 linalg.generic; added 1 scf.for",
+    );
+    const named = ["  linalg.fill", "  linalg.matmul", "  math.exp"];
+    expect(said(["  arith.mulf", ...named], named.slice(0, 1))).toBe(
+      "removed 1 linalg.matmul; arith, math not counted",
     );
   });
 
@@ -217,6 +237,8 @@ describe("what a dump costs", () => {
       copies: 1,
     });
     expect(cost(known, open)).toMatchObject({ allocations: 2, bytes: 128, more: true });
+    const copies = ["memref.copy", "linalg.copy", "gpu.memcpy", "memref.dma_start", "linalg.fill"];
+    expect(cost(...copies.map((op, i) => `  ${op} %${i}, %${i + 1}`)).copies).toBe(4);
   });
 
   it("is arithmetic, as often as the loops around it run", () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Analysis } from "../src/analysis";
 import { Blame, noEarlier } from "../src/blame";
-import { type Dumps, missing, type Stage } from "../src/dumps";
+import { besideOf, type Dumps, missing, type Stage } from "../src/dumps";
 import { absent } from "../src/panels";
 import { statusOf } from "../src/status";
 import { entries, Timeline } from "../src/timeline";
@@ -109,5 +109,36 @@ describe("what is said of a function that is shown alone", () => {
       "no source line in common",
     );
     expect(said("linked", left, { ...right, places: null })).toContain("no line of it knows its source line");
+  });
+});
+
+describe("the list of passes", () => {
+  const found = lowering(["a.b"], ["a.b"], ["a.b"], ["a.c"], ["a.c"]);
+  const [trace] = found.traces as [Dumps["traces"][number]];
+  const listed = (hits: number[], chosen: number[]): (number | readonly number[])[] =>
+    entries(timeline(found).rows(hits), "", new Set(), chosen).map((one) => ("stages" in one ? one.stages : one.stage));
+
+  it("folds runs of passes that change nothing, unless something was found in them or they are shown", () => {
+    expect(listed([], [])).toEqual([0, [1, 2], 3, 4]);
+    expect(listed([0, 1], [])).toEqual([0, 1, 2, 3, 4]);
+    expect(listed([], [2])).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  it("counts what passes have made: not the input", () => {
+    const made = (first: Partial<Stage>): number =>
+      new Timeline(new Analysis(found), {
+        ...trace,
+        stages: trace.stages.map((one, i) => (i ? one : { ...one, ...first })),
+      }).passes.length;
+    expect([made({}), made({ step: "opt", name: "input" }), made({ step: "opt" })]).toEqual([4, 4, 5]);
+  });
+
+  it("shows a stage beside the one that it is of, or alone", () => {
+    const befores = (...before: number[]) => ({
+      ...trace,
+      stages: trace.stages.map((one, i) => ({ ...one, before: before[i]! })),
+    });
+    const made = befores(-1, 0, -1, 0, 2);
+    expect(made.stages.map((_, i) => besideOf(made, i))).toEqual([0, 0, 2, 0, 2]);
   });
 });

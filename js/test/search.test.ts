@@ -124,6 +124,10 @@ describe("hits", () => {
     expect(new Hits(partly, matching("a.x")).said({ stage: 1, line: 0 })).toBe(
       "1 of 1 line · 1 here · first of those here in 1 pass-1 · 1 of 3 passes searched, the others are not here yet",
     );
+    const late = lowering(["a.y"], ["b"], ["a.x"]);
+    const second = late.traces[0]!.stages.map((stage, i) => (i === 1 ? { ...stage, ready: false } : stage));
+    const found = new Hits({ ...late.traces[0]!, stages: second }, new Analysis(late).matching(query("a.x")));
+    expect(found.said({ stage: 2, line: 0 })).toContain("first of those here in 2 pass-2");
     const gone = { ...trace!, stages: stages.map((stage) => ({ ...stage, lost: !stage.ready })) };
     expect(new Hits(gone, matching("no")).said({ stage: 1, line: 0 })).toBe("not found: 1 of 3 passes searched");
   });

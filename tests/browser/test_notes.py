@@ -98,3 +98,34 @@ def test_lowerings_of_one_name_are_told_apart(tab, tmp_path):
     opened = tab.locator(".irw[data-timeline]").get_by_label("Lowering", exact=True)
     opened.wait_for()
     assert opened.evaluate("one => one.selectedOptions[0].label") == titles[1]
+
+
+def test_a_link_says_which_of_the_views_of_a_notebook_it_leads_to(tab, tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text(views.page([lower()]))
+    tab.goto(path.as_uri())
+    view = tab.locator(".irw[data-timeline]")
+    view.wait_for()
+    copy = view.get_by_role("button", name="Copy link")
+    for other, lowering in (("net", "model"), ("model", "model+%E2%86%92+llvm_mlir")):
+        facts = f"<div class=irw-facts><span><b>{other}</b> → <b>tosa_mlir</b></span></div>"
+        tab.evaluate("facts => document.body.insertAdjacentHTML('beforeend', facts)", facts)  # as another view has
+        copy.click()
+        expect(view.locator(".irw-status")).to_contain_text(f"#lowering={lowering}&pass=20")
+
+
+def test_a_link_into_another_lowering_leads_to_both_its_dumps(tab, tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text(views.page([lower(), lower(name="other")]))
+    tab.goto(path.as_uri())
+    view = tab.locator(".irw[data-timeline]")
+    view.wait_for()
+    tab.evaluate("location.hash = '#lowering=other&pass=9&left=2&line=4'")
+    shown = view.locator(".irw-title .irw-index")
+    expect(shown).to_have_text(["2", "9"])
+    assert view.get_by_label("Lowering", exact=True).evaluate("one => one.value") == "1"
+    expect(view.locator("[data-stage='9'] .irw-strip > span")).not_to_have_count(0)  # its passes are counted
+    for fragment in ("#lowering=other&pass=9&left=99", "#lowering=other&pass=99"):
+        tab.evaluate("hash => location.hash = hash", fragment)
+        expect(view.locator(".irw-status")).to_contain_text("other → llvm_mlir has no dump 99")
+        expect(shown).to_have_text(["2", "9"])

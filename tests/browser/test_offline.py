@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 
 import pytest
@@ -179,6 +180,20 @@ def test_names_of_passes_are_not_cut_while_options_have_room(shown, trace, tab, 
         assert page.view.locator(".irw-titles[data-layout=unified] b").evaluate_all(cut) == [False, False]
     finally:
         tab.set_viewport_size({"width": 1400, "height": 900})
+
+
+def test_a_screen_reader_hears_the_names_in_the_rail_and_which_lines_go_and_come(shown, trace):
+    page = shown(trace)
+    page.choose(1)
+    page.view.get_by_role("button", name="The list as a narrow rail").click()
+    said = re.compile(r"^1\s*inline\s*, 3 lines gone, 3 new")
+    page.view.get_by_role("option", name=said, selected=True).wait_for(timeout=9000)
+    for key in ("", "s"):  # two columns, then one
+        page.press(*key)
+        page.settle()
+        sides = [page.view.get_by_role(role).all_inner_texts() for role in ("deletion", "insertion")]
+        assert [len(lines) for lines in sides] == [3, 3]
+        assert [any("call @helper" in line for line in lines) for lines in sides] == [True, False]
 
 
 def test_tab_goes_from_the_list_to_both_panes(shown, trace):

@@ -67,14 +67,15 @@ LOST_LOCK = """
 import _imp, sys
 from irwidget import imports
 _imp.acquire_lock()  # as an import does which Ctrl-C ends at that moment
-imports.wait(("colorsys",))
+imports.LATE = 0
+imports.wait(("colorsys",), lambda: print("late"))
 print(_imp.lock_held(), "colorsys" in sys.modules)
 """
 
 
 def test_an_interrupted_import_that_kept_the_lock_of_imports_holds_nobody_up():
     done = subprocess.run([sys.executable, "-c", LOST_LOCK], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.split() == ["False", "True"]
+    assert done.stdout.split() == ["late", "False", "True"]
 
 
 def test_a_door_that_an_interrupt_shut_opens_whole_the_next_time(monkeypatch):

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
 import resource
+import signal
 import subprocess
 import sys
 import types
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 import irwidget
 from irwidget import __main__, cli, terminal
+from irwidget.errors import ToolError
 from irwidget.result import save
-from irwidget.trace import syntax
+from irwidget.trace import Trace, dump, syntax
+from irwidget.views.terminal import timed
+from tests.late import late_dump
 
 IR = """\
 func.func @f(%a: i32) -> i32 {
@@ -161,6 +168,20 @@ def test_the_passes(capsys):
     assert re.fullmatch(r" *2  cse +\d+\.\d", rows[4].rstrip())
 
 
+def test_what_is_not_known_of_a_pass_is_said_beside_it():
+    def gone():
+        raise ToolError("gone", tool="worker")
+
+    known = dump("a", "x\n", step=0)
+    rows = timed(Trace("t", (known, late_dump("b", gone), replace(known, name="c"), replace(known, name="d"))))
+    assert [row.split() for row in rows.splitlines()[2:]] == [
+        ["0", "a", "+1"],
+        ["1", "b", "not", "available"],
+        ["2", "c", "not", "compared"],
+        ["3", "d"],
+    ]
+
+
 @pytest.mark.parametrize("wanted", ["canonicalize", "1"])
 def test_what_one_pass_has_changed(capsys, wanted):
     lines = printed(capsys, "--diff", wanted).splitlines()
@@ -193,3 +214,33 @@ def test_only_the_counts_of_a_row_are_coloured():
     assert terminal.coloured("3  a-1 +b    -4  +12") == "3  a-1 +b    \x1b[31m-4\x1b[0m  \x1b[32m+12\x1b[0m"
     assert terminal.coloured("2-4  3 passes, no change") == "\x1b[2m2-4  3 passes, no change\x1b[0m"
     assert terminal.coloured("  %0 = a.b") == "  %0 = a.b"
+
+
+class Screen(io.TextIOWrapper):
+    def isatty(self):
+        return True
+
+
+PAGER = """
+import os, signal, sys
+os.kill(int(sys.argv[1]), signal.SIGINT)
+open("seen", "wb").write(sys.stdin.buffer.read())
+"""
+
+
+def test_a_pager_gets_the_letters_of_the_terminal_and_keeps_ctrl_c(monkeypatch, tmp_path):
+    screen = Screen(io.BytesIO(), encoding="latin-1")
+    monkeypatch.setattr(sys, "stdout", screen)
+    monkeypatch.setattr(sys, "stdin", screen)
+    (tmp_path / "pager.py").write_text(PAGER)
+    text = "größer → 1\n" * 100
+    monkeypatch.setenv("PAGER", f"{sys.executable} {tmp_path}/pager.py {os.getpid()}")
+    handler = signal.getsignal(signal.SIGINT)
+    terminal.show(text)
+    assert Path("seen").read_bytes() == "größer \\u2192 1\n".encode("latin-1") * 100
+    assert signal.getsignal(signal.SIGINT) is handler
+    monkeypatch.delenv("PAGER")
+    monkeypatch.setenv("TERM", "dumb")
+    terminal.show("a\n" * 100, "never")
+    screen.flush()
+    assert screen.buffer.getvalue() == b"a\n" * 100 + b"\n"

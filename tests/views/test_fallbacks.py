@@ -196,6 +196,8 @@ def test_a_function_is_compared_with_itself_in_the_module_and_then_with_its_last
     assert [line.split()[-2:] for line in lines[3:6]] == [["-2", "+1"], ["-1", "+1"], ["-1", "+1"]]
     assert lines[7:9] == ["--- 1 p (2)", "+++ 3 p (4)"]
     assert lines[-3:] == ["-  ret", "+  unreachable", " }"]
+    both = of("f and g", f.replace("ret", "unreachable") + "\n" + g.replace("@b", "@c"))
+    assert "-2   +2" in views.text([Trace("t", (of("", MODULE), both))]), "two functions: beside all of the module"
 
 
 def test_every_view_has_fallbacks():

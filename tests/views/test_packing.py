@@ -35,7 +35,7 @@ from irwidget.trace import (
     reading,
 )
 from irwidget.views import packing
-from irwidget.views.packing import Packer, facts_of, last_change, pack, predecessors
+from irwidget.views.packing import Packer, facts_of, first_shown, last_change, pack, predecessors
 from tests.format import reader
 from tests.late import late_dump
 from tests.views.lowerings import SOURCE, lower
@@ -206,6 +206,20 @@ def test_a_chunk_that_there_is_no_memory_for_can_be_packed_again_or_given_up(mon
                 packer.add()
         packer.finish(at_once=at_once)
         assert unpack(packer.data)[1] == [[["x"], [] if at_once else ["y", "x"]]]
+
+
+@pytest.mark.parametrize(
+    ("names", "passes", "failed", "shown"),
+    [("ab", (1, 1), None, 0), ("ab", (1, 2), None, 1), ("ab", (2, 1), 1, 1), ("aa", (1, 2), None, 0)],
+)
+def test_of_a_log_s_lowerings_the_one_that_failed_or_is_longest_comes_first(names, passes, failed, shown):
+    traces = [
+        Trace("t", tuple(dump("p", "x\n", step=0) for _ in range(count)), name=name)
+        for name, count in zip(names, passes, strict=True)
+    ]
+    if failed is not None:
+        traces[failed] = replace(traces[failed], failure=Failure(step=0, pass_name="p", message="no"))
+    assert first_shown(traces) == shown
 
 
 def test_what_will_never_come_is_said_to_be_lost_and_a_known_result_is_given():

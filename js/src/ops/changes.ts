@@ -100,14 +100,25 @@ function differences(before: string, after: string, same: boolean): string[] {
     if (old === now) continue;
     if (old === undefined) said.push(`attribute ${name} added: ${short(now!)}`);
     else if (now === undefined) said.push(`attribute ${name} removed: ${short(old)}`);
-    else said.push(`attribute ${name}: ${short(old)} → ${short(now)}`);
+    else said.push(`attribute ${name}: ${apart(old, now)}`);
   }
-  if (a.types !== b.types) said.push(`type: ${short(a.types || "none")} → ${short(b.types || "none")}`);
+  if (a.types !== b.types) said.push(`type: ${apart(a.types || "none", b.types || "none")}`);
   return said.length > 0 ? said : ["text"];
 }
 
+const LONG = 60;
+
 function short(text: string): string {
-  return text.length > 60 ? `${text.slice(0, 57)}…` : text;
+  return text.length > LONG ? `${text.slice(0, LONG - 3)}…` : text;
+}
+
+/** Two texts, of long ones what is around their first difference. */
+function apart(old: string, now: string): string {
+  let at = 0;
+  while (at < old.length && old[at] === now[at]) at++;
+  const from = Math.max(old.length, now.length) > LONG && at > LONG / 2 ? at - LONG / 4 : 0;
+  const [before, after] = [old, now].map((text) => (from ? "…" : "") + short(text.slice(from)));
+  return `${before} → ${after}`;
 }
 
 /** The signature of a function, names of its arguments apart; "" of another operation. */
@@ -182,7 +193,8 @@ function hides(op: string): boolean {
 
 /**
  * What a pass did, in a sentence; "" where the text does not say it exactly. Numbers are those of operations after
- * less those before. What the text of MLIR leaves out (terminators, bodies of named operations) is not spoken of.
+ * less those before. Of what the text of MLIR leaves out terminators are not spoken of; where named operations may hold
+ * operations of a dialect, it says that these are not counted.
  */
 export function sentence(analysis: Analysis, { left, right, parts }: Compared): string {
   if (left.syntax !== "mlir" || right.syntax !== "mlir" || left.lines === right.lines) return "";
@@ -192,8 +204,9 @@ export function sentence(analysis: Analysis, { left, right, parts }: Compared): 
     const more = (after.get(op) ?? 0) - (before.get(op) ?? 0);
     if (more !== 0 && !SILENT.test(op)) net.set(op, more);
   }
+  const unsaid = new Set<string>();
   if ([...before.keys(), ...after.keys()].some((op) => hides(op) && before.get(op) !== after.get(op))) {
-    for (const op of net.keys()) if (HELD.test(op)) net.delete(op);
+    for (const op of net.keys()) if (HELD.test(op) && net.delete(op)) unsaid.add(op.split(".")[0]!);
   }
   const said: string[] = [];
   const fused = fusion(analysis, { left, right, parts }, net);
@@ -216,6 +229,7 @@ export function sentence(analysis: Analysis, { left, right, parts }: Compared): 
     const rest = more > 0 ? ` and ${plural(more, "op")} of ${others.length} other kinds` : "";
     said.push(`${word} ${named.join(", ")}${rest}`);
   }
+  if (said.length > 0 && unsaid.size > 0) said.push(`${[...unsaid].sort().join(", ")} not counted`);
   return said.join("; ");
 }
 
