@@ -23,7 +23,9 @@ prims: Any = torch.ops.prims
 
 def _along(x: Any, dims: Any) -> list[int]:
     """The dimensions that are meant, all where none is named."""
-    return list(range(x.dim())) if dims in (None, []) else [dims] if isinstance(dims, int) else list(dims)
+    if dims in (None, []) or not x.dim():
+        return list(range(x.dim()))
+    return [dims] if isinstance(dims, int) else list(dims)
 
 
 def _counts(x: Any, dims: Any = None, *_: Any, dtype: Any = None, **__: Any) -> bool:
