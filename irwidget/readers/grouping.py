@@ -104,7 +104,7 @@ class LoggedCompilation:
         if not piece.digest:
             return
         self.last = piece
-        self.names |= _names(piece)
+        self.names |= functions_of(piece)
         if piece.whole:
             self.module = piece
             self.symbols |= piece.defines
@@ -113,7 +113,7 @@ class LoggedCompilation:
             self.machine.setdefault(piece.symbol, set()).add(ran)
 
 
-def _names(piece: Piece) -> frozenset[str]:
+def functions_of(piece: Piece) -> frozenset[str]:
     """The functions of a text: those that it defines, or the one that it is of."""
     one = "" if piece.printed.language == "mlir" else piece.printed.scope.function
     return piece.defines or (frozenset((one,)) if one and not piece.printed.scope.loop else piece.defines)
@@ -242,7 +242,7 @@ class Groups:
         group = self._called(said.group) if said.group else self.all[-1]
         found, count = group.said, len(group.pieces)
         if found and found[-1][0] == count and found[-1][1].stop == said.start:
-            found[-1] = count, Said(found[-1][1].start, said.stop)
+            found[-1] = count, Said(found[-1][1].start, said.stop, module=said.module or found[-1][1].module)
         else:
             found.append((count, said))
 
@@ -328,13 +328,13 @@ def _is_anothers(current: LoggedCompilation, piece: Piece, now: int, last: int) 
     No compiler goes back up with another program. Where it goes down names may get longer (`_mlir_ciface_f`, `f_`),
     and those of later functions of machine IR are new (`OUTLINED_FUNCTION_0`).
     """
-    names = _names(piece)
+    own = functions_of(piece)
     if now < last:
         alone = piece.printed.language == "llvm" and not piece.whole  # functions go down one after the other
-        return not alone and bool(names) and bool(current.names) and not names & current.names
+        return not alone and bool(own) and bool(current.names) and not own & current.names
     if now == last or current.machine or (last == _LOWERED["llvm"] and current.module is None):
         return False
-    known, new = ([{*_WORD.findall(one)} for one in these] for these in (current.names, names))
+    known, new = ([{*_WORD.findall(one)} for one in these] for these in (current.names, own))
     return bool(known and new) and not any(old and old <= one for one in new for old in known)
 
 

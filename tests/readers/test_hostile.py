@@ -221,7 +221,7 @@ def test_a_text_without_an_operation_has_no_place_in_a_module(head):
 
 
 def test_what_was_left_out_is_counted():
-    said = "".join(BANNER.format("A (a)") + f"module {{\n}}\nnote: number {i}\n" for i in range(1100))
+    said = "".join(BANNER.format(f"A (a{i})") + f"module {{\n}}\nnote: number {i}\n" for i in range(1100))
     (low,) = irwidget.open(said)
     assert len(low.diagnostics) == 1001
     assert low.diagnostics[-1].message == "The log says more between its dumps: 100 remarks that are not listed"

@@ -347,7 +347,7 @@ def test_a_log_that_is_cut_at_a_blank_or_in_a_name_of_a_place_says_just_that():
 def test_a_log_that_is_cut_in_a_banner_says_so(banner):
     text = "module {\n}\n\n" if banner.startswith("/") else START
     whole = f"{banner}\n{text}"
-    assert not irwidget.open(whole * 2)[0].diagnostics
+    assert not irwidget.open(whole + whole.replace("B (b)", "C (c)").replace("BPass", "CPass"))[0].diagnostics
     for at in range(11, len(banner) - 3):
         (low,) = irwidget.open(whole + banner[:at])
         (said,) = [one.message for one in low.diagnostics if one.severity == "warning"]
