@@ -89,7 +89,7 @@ def _size(stage: LoggedStage) -> int:
 
 def _trace(log: Log, compilation: LoggedCompilation, name: str, tool: str, torn: int) -> Trace | None:
     """One compilation as a trace; `torn` dumps are cut off by others, of this one where the log says whose they are."""
-    told = stages(compilation)
+    told = stages(log, compilation)
     if not told.stages:
         return None
     plans = planned(log, told)
