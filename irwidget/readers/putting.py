@@ -178,7 +178,7 @@ def _container(text: str, head: re.Match[str]) -> str:
     last = ""
     for line in around.finditer(text, 0, head.start()):
         last = line[0]
-    return mlir.symbol_of(last.encode())
+    return mlir.symbol_of(last.encode(errors="surrogateescape"))
 
 
 def _with_attributes(text: str, start: int) -> int:

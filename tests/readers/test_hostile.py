@@ -9,6 +9,7 @@ import random
 import re
 import shutil
 import subprocess
+import textwrap
 import time
 from pathlib import Path
 
@@ -130,6 +131,17 @@ def test_bytes_that_are_no_text_stay_what_they_are():
     (low,) = irwidget.open(LOG.encode().replace(b"x.y", b"\xff\0"))
     assert "\udcff\0" in low.dumps[1].text
     assert irwidget.open(LOG.replace("\n", "\r\n"))[0].dumps[1].text == irwidget.open(LOG)[0].dumps[1].text
+
+
+def test_bytes_that_are_no_text_around_functions_of_one_name():
+    function = "func.func @f(%x: {}) {{\n  return\n}}\n"
+    one, two = (function.format(kind) for kind in ("i32", "i64"))
+    inside = "".join(
+        f"  module @{name} {{\n{textwrap.indent(text, '    ')}  }}\n" for name, text in (("a\xff", one), ("b", two))
+    )
+    log = BANNER.format("A (a)") + f"module {{\n{inside}}}\n" + BANNER.format("B (b)") + one
+    (low,) = irwidget.open(log.encode("latin-1"))
+    assert [str(dump.scope) for dump in low.dumps] == ["module", "func.func @f in @a"]
 
 
 def test_two_processes_in_one_log():
