@@ -45,7 +45,7 @@ def told_apart(log: Log, pieces: Sequence[Piece]) -> tuple[Sequence[Piece], Sequ
     texts = _Texts()
     for i, (operation, container) in found.items():
         symbol = pieces[i].symbol
-        name = f"{operation} @{symbol}"
+        name = _name(pieces[i])
         several = len(containers[symbol, operation]) > 1
         double = name in places.double
         nowhere = container is None and double
@@ -57,9 +57,14 @@ def told_apart(log: Log, pieces: Sequence[Piece]) -> tuple[Sequence[Piece], Sequ
             name += f" in @{container}" if container else ""
         if several or len(kinds[symbol]) > 1 or double:
             printed = replace(pieces[i].printed, scope=Scope(function=name))
-            made[i] = replace(pieces[i], printed=printed, container=container)
+            own = container if _name(pieces[i]) in places.twice else None
+            made[i] = replace(pieces[i], printed=printed, container=own)
     by = {name: _BY_TEXTS if name in places.by_text else "" for name in unknown}
     return made, [(_SEVERAL if lost else _BY_TYPES).format(name, by[name]) for name, lost in unknown.items()]
+
+
+def _name(piece: Piece) -> str:
+    return f"{piece.operation} @{piece.symbol}"
 
 
 class _Places:
@@ -78,9 +83,12 @@ class _Places:
                 for name in _members(piece):
                     containers[name].add(piece.symbol)
         self._next.reverse()
-        self.double = {one.name for piece in pieces for one in piece.twice}
-        """The functions of which there are several."""
-        self.double |= {name for name, found in containers.items() if len(found) > 1}
+        self.twice = {one.name for piece in pieces for one in piece.twice}
+        """The functions of which a module has several."""
+        known = frozenset[str]().union(*(piece.defines for piece in pieces if piece.whole))
+        others = {name for name, found in containers.items() if len(found) > 1 and name.partition("@")[2] not in known}
+        self.double = self.twice | others
+        """Those, and the ones that several operations have which are in no module that was printed."""
         self.by_text: set[str] = set()
         """Those that a text has told apart."""
         self._around: dict[str, tuple[str, str]] = {}
@@ -100,7 +108,7 @@ class _Places:
         if not piece.operation.endswith("func") or piece.printed.scope.function != piece.symbol:
             self._update(piece)
             return None
-        name = f"{piece.operation} @{piece.symbol}"
+        name = _name(piece)
         if self._module is not None and any(one.name == name for one in self._module.twice):
             return piece.operation, self._of_module(name, piece, self._module)
         last, following = self._around.get(name), self._next[at].get(name)
