@@ -18,17 +18,17 @@ def with_outputs(log: Log, compilations: Sequence[LoggedCompilation]) -> Sequenc
 
     Below the last dump of the log that is found already, where LLVM says no more of its passes.
     """
-    return [_with_output(log, one, last=one is compilations[-1]) for one in compilations]
+    return [_with_output(log, one) for one in compilations]
 
 
-def _with_output(log: Log, compilation: LoggedCompilation, *, last: bool) -> LoggedCompilation:
+def _with_output(log: Log, compilation: LoggedCompilation) -> LoggedCompilation:
     pieces, heard = compilation.pieces, compilation.said
     number = next((i for i in reversed(range(len(heard))) if heard[i][1].module), -1)
     if number < 0 or (printed := heard[number][1].module) is None or pieces[0].printed.group:
         return compilation
     count, said = heard[number]
     below = pieces[count:]
-    if any(piece.digest or piece.printed.options != _NO_WORK for piece in below) or (last and not below):
+    if any(piece.digest or piece.printed.options != _NO_WORK for piece in below):
         return compilation
     piece = looked_at(log, printed, {})
     known = frozenset[str]().union(*map(functions_of, pieces))

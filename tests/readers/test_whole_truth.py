@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import lzma
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -211,6 +212,26 @@ def test_functions_of_one_name_go_back_into_the_module_that_each_is_of(text, fla
     assert texts[0] == texts[1]
     (low,) = irwidget.open(said("mlir-opt", f"module {{\n{text}}}\n", *run))
     assert [str(dump.scope) for dump in low.dumps if dump.scope.anchor] == [IN.format(name) for name in "aabb"]
+
+
+@pytest.mark.parametrize(
+    "ran",
+    [
+        [("Before A", 0), ("Before B", 1), ("After B", 1)],  # what A made of the first is not in the log
+        [("After A", 1), ("Before B", 1), ("After B", 1)],  # whichever A ran on may have become what the other is
+        [("Before A", 0), ("Before A", 1), ("After A", 1), ("After A", 1), ("Before B", 1), ("After B", 1)],
+    ],
+)
+def test_a_text_that_another_may_have_by_now_does_not_tell_which_it_is(ran):
+    texts = [f"func.func @f() {{\n  call @{name}() : () -> ()\n  return\n}}\n" for name in ("x", "y")]
+    modules = "".join(
+        f"  module @{name} {{\n{textwrap.indent(text, '    ')}  }}\n" for name, text in zip("ab", texts, strict=True)
+    )
+    banner = "// -----// IR Dump {} //----- //\n"
+    log = f"{banner.format('After O (o)')}module {{\n{modules}}}\n"
+    log += "".join(f"{banner.format(f'{name} ({name[-1].lower()})')}{texts[which]}" for name, which in ran)
+    (low,) = irwidget.open(log)
+    assert "(text" in str(low.dumps[-1].scope)
 
 
 @pytest.mark.external
