@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from irwidget.readers import banners, ending, repeating
+from irwidget.readers import banners, ending, leaving, repeating
 from irwidget.readers.composing import Composer
 from irwidget.readers.found import PrintedDump, Said
 from irwidget.readers.grouping import Groups, LoggedCompilation, Piece
@@ -38,7 +38,8 @@ def assembled(log: Log, found: Iterable[PrintedDump | Said], name: str, tool: st
     """The compilations of a log as traces; `tool` is what printed it, where that is known."""
     groups = Groups(log)
     groups.take(found)
-    compilations = [part for one in groups.all if one.pieces for part in repeating.apart(log, one)]
+    apart = [part for one in groups.all if one.pieces for part in repeating.apart(log, one)]
+    compilations = leaving.with_outputs(log, apart)
     end = _end(log)
     torn = [sum(piece.printed.cut and piece.printed.stop < end for piece in one.pieces) for one in compilations]
     made: list[Trace | None] = []
@@ -88,7 +89,7 @@ def _size(stage: LoggedStage) -> int:
 
 def _trace(log: Log, compilation: LoggedCompilation, name: str, tool: str, torn: int) -> Trace | None:
     """One compilation as a trace; `torn` dumps are cut off by others, of this one where the log says whose they are."""
-    told = stages(compilation)
+    told = stages(log, compilation)
     if not told.stages:
         return None
     plans = planned(log, told)
@@ -112,6 +113,8 @@ def _trace(log: Log, compilation: LoggedCompilation, name: str, tool: str, torn:
         for index, plan in enumerate(plans.texts)
     )
     said, failure = _said(log, compilation, told)
+    if again := repeating.doubt(compilation):
+        said.append(Diagnostic("remark", again))
     if torn:
         said.append(Diagnostic("warning", _TORN.format(torn)))
     end = _end(log)

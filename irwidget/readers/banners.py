@@ -214,27 +214,34 @@ def _rest(data: bytes, start: int, end: int, stop: int, *, last: bool) -> Iterat
     bare = rest.strip()
     if not bare:
         return
-    if not last:
-        yield Said(end, stop)
-        return
-    end += len(rest) - len(rest.lstrip())
+    begin = end + len(rest) - len(rest.lstrip())
     rest = rest.lstrip()
     rest = rest[: rest.find(b"\n", len(bare)) + 1] or bare
-    yield from _output(rest, end, end + len(rest))
+    if last:
+        yield from _output(rest, begin, alone=True)
+        return
+    module = next((one for one in _output(rest, begin, alone=False) if isinstance(one, PrintedDump)), None)
+    yield Said(end, stop, module=module)
 
 
-def _output(rest: bytes, start: int, stop: int) -> Iterator[PrintedDump | Said]:
-    """What a log ends with: the module that the tool leaves, right after the last dump or as the log's last word."""
+def _output(rest: bytes, start: int, *, alone: bool) -> Iterator[PrintedDump | Said]:
+    """The module that a tool leaves, right after its last dump or as its last word, and what is around that.
+
+    `alone` says that nothing may be around a module that does not begin there.
+    """
+    at, stop = 0, start + len(rest)
     if rest.startswith(b"; ModuleID = "):
-        yield PrintedDump("output", start, stop, "output", "llvm", WHOLE)
-        return
-    at = mlir.last_module(rest)
-    body = mlir.body(rest[at:]) if at >= 0 else None
-    if body is None or body.start or body.cut or (at and rest[at + body.stop :].strip()):
-        yield Said(start, stop)
-        return
+        length, cut = llvm.end(rest, machine=False)
+        end, language = (len(rest) if cut else trimmed(rest, length)), "llvm"
+    else:
+        at = mlir.last_module(rest)
+        body = mlir.body(rest[at:]) if at >= 0 else None
+        if body is None or body.start or body.cut or (at and alone and rest[at + body.stop :].strip()):
+            yield Said(start, stop)
+            return
+        end, language = trimmed(rest, at + body.stop), "mlir"
     if at:
         yield Said(start, start + at)
-    yield PrintedDump("output", start + at, start + trimmed(rest, at + body.stop), "output", "mlir", WHOLE)
-    if rest[at + body.stop :].strip():
-        yield Said(start + at + body.stop, stop)
+    yield PrintedDump("output", start + at, start + end, "output", language, WHOLE)
+    if rest[end:].strip():
+        yield Said(start + end, stop)

@@ -50,3 +50,5 @@ class Said:
     stop: int
     group: str = ""
     """The lowering that it belongs to, where the log says so; empty: that of the dump before it."""
+    module: PrintedDump | None = None
+    """The module in it, which is what the tool left if the dumps of a compilation end here."""

@@ -37,6 +37,9 @@ class Namesake:
     container: str
     """The symbol of the module that it is in."""
     signature: bytes
+    at: int
+    """Where in the log the line is that it begins with."""
+    indent: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +67,14 @@ class Piece:
     names: frozenset[str] = frozenset()
     """Of MLIR, of an operation without a symbol: all symbols that it names."""
     members: frozenset[str] = frozenset()
-    """Of MLIR, of an operation that is no module and has functions in it: each with its operation, `gpu.func @f`."""
+    """Of MLIR, of an operation that is no module and has functions in it: each with its operation, `gpu.func @f`, and,
+    on another line, its signature."""
     twice: frozenset[Namesake] = frozenset()
     """Of MLIR, of a module that is part of no other: the functions of which several have one name."""
     signature: bytes = b""
     """Of MLIR, of a function: the line that it begins with, but for names that are counted anew."""
+    container: str | None = None
+    """Of MLIR, of a function whose name others have, too: the symbol of what it is in; None where that is not known."""
     nested: bool = False
     """Whether it shows a module that is part of another."""
     selected: bool = False
@@ -104,7 +110,7 @@ class LoggedCompilation:
         if not piece.digest:
             return
         self.last = piece
-        self.names |= _names(piece)
+        self.names |= functions_of(piece)
         if piece.whole:
             self.module = piece
             self.symbols |= piece.defines
@@ -113,7 +119,7 @@ class LoggedCompilation:
             self.machine.setdefault(piece.symbol, set()).add(ran)
 
 
-def _names(piece: Piece) -> frozenset[str]:
+def functions_of(piece: Piece) -> frozenset[str]:
     """The functions of a text: those that it defines, or the one that it is of."""
     one = "" if piece.printed.language == "mlir" else piece.printed.scope.function
     return piece.defines or (frozenset((one,)) if one and not piece.printed.scope.loop else piece.defines)
@@ -163,8 +169,10 @@ def looked_at(log: Log, printed: PrintedDump, sets: _Sets) -> Piece:
             inner,
             once(defines - inner),
             once(one.operation for one in functions if printed.scope.whole),
-            members=once(() if printed.scope.whole else (f"{one.operation} @{one.symbol}" for one in functions)),
-            twice=_twice(head, functions) if len(defines) < len(functions) and printed.scope.whole else frozenset(),
+            members=once(() if printed.scope.whole else (_signed(head, one) for one in functions)),
+            twice=_twice(head, functions, printed.start)
+            if len(defines) < len(functions) and printed.scope.whole
+            else frozenset(),
             child=child,
             names=names,
         )
@@ -183,12 +191,18 @@ def looked_at(log: Log, printed: PrintedDump, sets: _Sets) -> Piece:
     return Piece(printed, digest.digest(), symbol=printed.scope.function, selected=selected)
 
 
-def _twice(data: bytes, functions: Sequence[mlir.Function]) -> frozenset[Namesake]:
-    """Those of which there are several."""
+def _signed(data: bytes, function: mlir.Function) -> str:
+    """A function with its signature."""
+    signature = mlir.signature(data, function.at).decode(errors="replace")
+    return f"{function.operation} @{function.symbol}\n{signature}"
+
+
+def _twice(data: bytes, functions: Sequence[mlir.Function], start: int) -> frozenset[Namesake]:
+    """Those of which there are several, in a text that begins at byte `start` of the log."""
     names = [f"{one.operation} @{one.symbol}" for one in functions]
     counts = Counter(names)
     return frozenset(
-        Namesake(name, mlir.container(data, one), mlir.signature(data, one.at))
+        Namesake(name, mlir.container(data, one), mlir.signature(data, one.at), start + one.at, one.indent)
         for name, one in zip(names, functions, strict=True)
         if counts[name] > 1
     )
@@ -242,7 +256,7 @@ class Groups:
         group = self._called(said.group) if said.group else self.all[-1]
         found, count = group.said, len(group.pieces)
         if found and found[-1][0] == count and found[-1][1].stop == said.start:
-            found[-1] = count, Said(found[-1][1].start, said.stop)
+            found[-1] = count, Said(found[-1][1].start, said.stop, module=said.module or found[-1][1].module)
         else:
             found.append((count, said))
 
@@ -328,13 +342,13 @@ def _is_anothers(current: LoggedCompilation, piece: Piece, now: int, last: int) 
     No compiler goes back up with another program. Where it goes down names may get longer (`_mlir_ciface_f`, `f_`),
     and those of later functions of machine IR are new (`OUTLINED_FUNCTION_0`).
     """
-    names = _names(piece)
+    own = functions_of(piece)
     if now < last:
         alone = piece.printed.language == "llvm" and not piece.whole  # functions go down one after the other
-        return not alone and bool(names) and bool(current.names) and not names & current.names
+        return not alone and bool(own) and bool(current.names) and not own & current.names
     if now == last or current.machine or (last == _LOWERED["llvm"] and current.module is None):
         return False
-    known, new = ([{*_WORD.findall(one)} for one in these] for these in (current.names, names))
+    known, new = ([{*_WORD.findall(one)} for one in these] for these in (current.names, own))
     return bool(known and new) and not any(old and old <= one for one in new for old in known)
 
 

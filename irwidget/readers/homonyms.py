@@ -6,70 +6,169 @@ into its module would be compared with another.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
+from irwidget.readers import mlir
 from irwidget.readers.grouping import Piece
+from irwidget.readers.log import Log
 from irwidget.trace import Scope
 
-_SEVERAL = "Which of several {} its texts are, the log does not say: they are not compared with each other"
-_BY_TYPES = "Texts of several {} are told apart by what these take and return"
-_STALE = ". Dumps of their module have each as the module had it (--mlir-print-ir-module-scope shows all of it)"
+_SEVERAL = (
+    "Which of several {} its texts are, the log does not say of all: they are not compared with each other. Dumps of "
+    "their module have each as the module had it (--mlir-print-ir-module-scope shows all of it)"
+)
+_BY_TYPES = "Texts of several {} are told apart by what these take and return{}"
+_BY_TEXTS = ", or by what they were before a pass"
 
 
-def told_apart(pieces: Sequence[Piece]) -> tuple[Sequence[Piece], Sequence[str]]:
-    """The dumps of a compilation; those of functions whose name others have, too, under a longer one. And what to
-    know of them.
+def told_apart(log: Log, pieces: Sequence[Piece]) -> tuple[Sequence[Piece], Sequence[str]]:
+    """The dumps of a compilation; those of functions whose name others have, too, with what each is in, and under a
+    longer name. And what to know of them.
 
     A function is in what was printed last around one of its operation and its name, or in the one of which the module
-    has it with these arguments and results. Where the log has not said so of one that the module has several of, each
-    dump has a name of its own, which no other is compared with, but for the one before and the one after a pass.
+    has it with these arguments and results, or with the text that it has before a pass. Where the log has not said so
+    of one that the module has several of, each dump has a name of its own, which no other is compared with, but for the
+    one before and the one after a pass.
     """
-    double = {one.name for piece in pieces for one in piece.twice}
-    found = _places(pieces, double)
+    places = _Places(log, pieces)
+    found = {i: place for i, piece in enumerate(pieces) if (place := places.take(i, piece))}
     kinds: defaultdict[str, set[str]] = defaultdict(set)
-    places: defaultdict[tuple[str, str], set[str | None]] = defaultdict(set)
+    containers: defaultdict[tuple[str, str], set[str | None]] = defaultdict(set)
     for i, (operation, container) in found.items():
         kinds[pieces[i].symbol].add(operation)
-        places[pieces[i].symbol, operation].add(container)
+        containers[pieces[i].symbol, operation].add(container)
     made = list(pieces)
     unknown: dict[str, bool] = {}
     texts = _Texts()
     for i, (operation, container) in found.items():
         symbol = pieces[i].symbol
-        name = f"{operation} @{symbol}"
-        several = len(places[symbol, operation]) > 1
-        nowhere = container is None and name in double
-        if name in double:
+        name = _name(pieces[i])
+        several = len(containers[symbol, operation]) > 1
+        double = name in places.double
+        nowhere = container is None and double
+        if double:
             unknown[name] = unknown.get(name, False) or nowhere
         if nowhere:
             name += f" (text {texts.number(i, pieces[i])})"
-        elif several or name in double:
+        elif several or double:
             name += f" in @{container}" if container else ""
-        if nowhere or several or len(kinds[symbol]) > 1 or name in double:
-            made[i] = replace(pieces[i], printed=replace(pieces[i].printed, scope=Scope(function=name)))
-    return made, [f"{(_SEVERAL if lost else _BY_TYPES).format(name)}{_STALE}" for name, lost in unknown.items()]
+        if several or len(kinds[symbol]) > 1 or double:
+            printed = replace(pieces[i].printed, scope=Scope(function=name))
+            own = container if _name(pieces[i]) in places.twice else None
+            made[i] = replace(pieces[i], printed=printed, container=own)
+    by = {name: _BY_TEXTS if name in places.by_text else "" for name in unknown}
+    return made, [(_SEVERAL if lost else _BY_TYPES).format(name, by[name]) for name, lost in unknown.items()]
 
 
-def _places(pieces: Sequence[Piece], double: Container[str]) -> dict[int, tuple[str, str | None]]:
-    """For each dump of a function its operation and what it is in; None where that is not known."""
-    around: dict[str, Piece] = {}
-    module = next((piece for piece in pieces if piece.twice), None)
-    found: dict[int, tuple[str, str | None]] = {}
-    for i, piece in enumerate(pieces):
-        around |= dict.fromkeys(piece.members, piece)
-        module = piece if piece.twice else module
+def _name(piece: Piece) -> str:
+    return f"{piece.operation} @{piece.symbol}"
+
+
+class _Places:
+    """For dumps of functions, one after the other, what they are in."""
+
+    def __init__(self, log: Log, pieces: Sequence[Piece]) -> None:
+        self._log = log
+        containers: defaultdict[str, set[str]] = defaultdict(set)
+        self._next: list[dict[str, tuple[str, str]]] = []
+        """For each dump, of each function the next that has it inside, with the signature that it has there."""
+        following: dict[str, tuple[str, str]] = {}
+        for piece in reversed(pieces):
+            self._next.append(following)
+            if piece.members:
+                following = {**following, **_members(piece)}
+                for name in _members(piece):
+                    containers[name].add(piece.symbol)
+        self._next.reverse()
+        self.twice = {one.name for piece in pieces for one in piece.twice}
+        """The functions of which a module has several."""
+        known = frozenset[str]().union(*(piece.defines for piece in pieces if piece.whole))
+        others = {name for name, found in containers.items() if len(found) > 1 and name.partition("@")[2] not in known}
+        self.double = self.twice | others
+        """Those, and the ones that several operations have which are in no module that was printed."""
+        self.by_text: set[str] = set()
+        """Those that a text has told apart."""
+        self._around: dict[str, tuple[str, str]] = {}
+        self._module = next((piece for piece in pieces if piece.twice), None)
+        self._now: dict[str, dict[str, bytes]] = {}
+        """Of each function of which the module has several the text that it has in each container, as far as known."""
+        self._ran: dict[tuple[str, str], list[tuple[str | None, bytes, Sequence[str]]]] = defaultdict(list)
+        """For each function and pass those that the pass has begun on, by their containers, with their texts."""
+
+    def take(self, at: int, piece: Piece) -> tuple[str, str | None] | None:
+        """The operation of a function and what it is in, None where that is not known; None for what is none."""
+        if piece.members:
+            self._around |= _members(piece)
+        if piece.twice:
+            self._module = piece
+            self._now.clear()
         if not piece.operation.endswith("func") or piece.printed.scope.function != piece.symbol:
-            continue
-        name = f"{piece.operation} @{piece.symbol}"
-        inside = around.get(name)
-        container = inside.symbol if inside else None
-        if inside is None and module and name in double:
-            same = [one.container for one in module.twice if (one.name, one.signature) == (name, piece.signature)]
-            container = same[0] if len(same) == 1 else None
-        found[i] = piece.operation, container
-    return found
+            self._update(piece)
+            return None
+        name = _name(piece)
+        if self._module is not None and any(one.name == name for one in self._module.twice):
+            return piece.operation, self._of_module(name, piece, self._module)
+        last, following = self._around.get(name), self._next[at].get(name)
+        if name not in self.double:
+            return piece.operation, last and last[0]
+        signature = piece.signature.decode(errors="replace")
+        found = {one[0] for one in (last, following) if one and one[1] == signature}
+        return piece.operation, found.pop() if last and len(found) == 1 else None
+
+    def _of_module(self, name: str, piece: Piece, module: Piece) -> str | None:
+        same = [one for one in module.twice if (one.name, one.signature) == (name, piece.signature)]
+        if len(same) < 2:
+            return same[0].container if same else None
+        if name not in self._now:
+            self._now[name] = {one.container: self._text(one.at, module, one.indent) for one in same}
+        now, ran = self._now[name], self._ran[name, piece.printed.name]
+        text = self._text(piece.printed.start, piece, 0)
+        if piece.printed.when == "before":
+            found = [one for one, known in now.items() if known == text]
+            container = found[0] if len(found) == 1 and len(now) == len(same) else None
+            ran.append((container, text, found))
+            for one in found:
+                del now[one]  # until the text after the pass
+        else:
+            container, before, found = ran[0] if len(ran) == 1 else (None, b"", ())
+            ran.clear()
+            if container is None and before != text:
+                now.clear()  # one of them is another by now
+            else:
+                now |= dict.fromkeys(found, text)
+        if container is not None:
+            self.by_text.add(name)
+        return container
+
+    def _update(self, piece: Piece) -> None:
+        """Take the texts of what is in a module of the module, or in another operation, from its own dump."""
+        if piece.twice or not piece.digest or piece.printed.language != "mlir":
+            return
+        data = self._log.read(piece.printed.start, piece.printed.stop) if self._now else b""
+        inside = {f"{one.operation} @{one.symbol}": one for one in mlir.functions(data)} if self._now else {}
+        for name, now in self._now.items():
+            if name in inside and piece.symbol in now:
+                one = inside[name]
+                now[piece.symbol] = self._text(piece.printed.start + one.at, piece, one.indent)
+            elif name in inside or not piece.symbol:
+                now.clear()
+
+    def _text(self, start: int, piece: Piece, indent: int) -> bytes:
+        """The text of a function that is in a dump, as if it were in nothing."""
+        data = self._log.read(start, piece.printed.stop)
+        data = data[mlir.begin(data, 0) :]
+        closes = re.search(rb"^ {%d}\}[^\n]*" % indent, data, re.M)
+        own = data[: closes.end()] if closes else data.partition(b"\n")[0]
+        return re.sub(rb"^ {%d}" % indent, b"", own, flags=re.M)
+
+
+def _members(piece: Piece) -> dict[str, tuple[str, str]]:
+    """The functions inside of an operation, with its symbol and their signatures."""
+    parts = (one.partition("\n") for one in piece.members)
+    return {name: (piece.symbol, signature) for name, _, signature in parts}
 
 
 class _Texts:

@@ -10,6 +10,8 @@ from irwidget.readers import aliases
 _BANNER = re.compile(rb"// -----// IR Dump (Before|After) (.*?)(?: \('([\w.$-]+)' operation(?:: (.*?))?\))? //----- //")
 _OLD_BANNER = re.compile(rb"// \*\*\* IR Dump (Before|After) (.*?) \*\*\*")
 _INSIDE = re.compile(rb"// -----// (.*?) internal IR Dump (After|Before): (.*)")
+_PRINTED = re.compile(rb"// -----// IR Dump(?: ([^\n]*?))? //----- //")
+"""What the pass print-ir prints, with its label."""
 _FAILED = re.compile(r" Failed(?=$|:| \([\w.-]*\)$)")
 _NEW_NAME = re.compile(r"(?P<kind>.+?): (?P<name>[\w.-]+)(?:\{(?P<options>.*)\})?", re.S)
 _UNNAMED = re.compile(r".+: unknown<(?P<kind>.+)>", re.S)
@@ -52,7 +54,10 @@ def unmarked(when: str, name: str) -> MLIRBanner:
 
 
 def _inside(line: bytes) -> MLIRBanner | None:
-    """The banner of a pass that prints its own work, as Triton's pipeliner does."""
+    """The banner of a pass that prints its own work, as Triton's pipeliner does, or what there is, as print-ir."""
+    if printed := _PRINTED.search(line):
+        label = (printed[1] or b"print-ir").decode(errors="replace").strip()
+        return MLIRBanner("After", label, "", False, "", printed.start(), inside=True)
     found = _INSIDE.search(line)
     if found is None:
         return None

@@ -217,7 +217,7 @@ class _Modules:
             return self._llvm(piece)
         if language != "mlir":
             return None
-        target = PutTarget("mlir", piece.operation, piece.symbol, piece.child, piece.names)
+        target = PutTarget("mlir", piece.operation, piece.symbol, piece.child, piece.names, container=piece.container)
         if target not in self._known:
             self._known[target] = self._has(target)
         return target if self._known[target] else None
@@ -266,7 +266,7 @@ class _Modules:
             self._defined[target.language] = defined(text, target.language)
             self.room -= self.size
         found = self._defined[target.language].get((kind(target.operation), target.symbol), 0)
-        if found == 1 or (not found and target.symbol):
+        if (found == 1 and target.container is None) or (not found and target.symbol):
             return found == 1
         self.room -= self.size
         return span(self._text(target.language), target) is not None

@@ -49,6 +49,8 @@ class PutTarget:
     """The loop of that function of LLVM, by its header."""
     at: int = 0
     """Where in the log a loop was printed: one goes in after the other, for a later one may have fewer blocks."""
+    container: str | None = None
+    """The symbol of what it is in, where that tells it from others of the same name."""
     several: tuple[str, ...] = ()
     """Functions of LLVM that were printed at once, each to be put in its own place."""
 
@@ -56,6 +58,7 @@ class PutTarget:
         if self.language != "mlir":
             return str(Scope(function=", ".join(self.several) or self.symbol, loop=self.loop))
         name = f" @{self.symbol}" if self.symbol else ""
+        name += f" in @{self.container}" if self.container else ""
         return f"{self.operation}{name}" + (f" of @{self.child}" if self.child and not name else "")
 
 
@@ -130,8 +133,8 @@ def _most_alike(text: str, found: Sequence[_Span], names: frozenset[str]) -> lis
 def _spans(text: str, heads: Iterable[re.Match[str]], target: PutTarget) -> Iterator[_Span]:
     for found in heads:
         indent = found[1] if target.language == "mlir" else ""
-        if target.language == "mlir" and not indent:
-            continue  # the module itself
+        if target.language == "mlir" and (not indent or target.container not in (None, _container(text, found))):
+            continue  # the module itself, or another's
         start, end = found.span()
         if target.language == "mlir" and not _opens(found[0]):
             yield start, min(end + 1, len(text)), indent
@@ -167,6 +170,15 @@ def _indent(text: str, start: int) -> int:
     while text[end : end + 1] == " ":
         end += 1
     return end - start
+
+
+def _container(text: str, head: re.Match[str]) -> str:
+    """The symbol of what is right around an operation; empty where that has none."""
+    around = re.compile(rf'^ {{{max(len(head[1]) - _STEP, 0)}}}(?=[\w"])[^\n]*', re.M)
+    last = ""
+    for line in around.finditer(text, 0, head.start()):
+        last = line[0]
+    return mlir.symbol_of(last.encode(errors="surrogateescape"))
 
 
 def _with_attributes(text: str, start: int) -> int:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, pairwise
 
-from irwidget.readers.grouping import LoggedCompilation, Piece
+from irwidget.readers.grouping import LoggedCompilation, Piece, functions_of, looked_at
 from irwidget.readers.log import Log, decoded
 from irwidget.trace import Scope
 from irwidget.trace.syntax import Syntax, blank, operation, symbol
@@ -21,6 +22,10 @@ _COMPARED = 64
 _LOOKED_AT = 1 << 16
 """Bytes of a text that are compared."""
 _ARGUMENT = re.compile(r"%[\w.$-]+\s*:\s*([^\s,()]*)")
+_TWICE = (
+    "The log has the same {} times, one after the other: passes that ran again and changed nothing, or another "
+    "compilation of the same program, whose passes may have changed what they did before"
+)
 _NO_WORK = ("func", "module", "return", "define", ".constant")
 """What the names of operations end in that do nothing."""
 _PLACE = re.compile(r" loc\(.*\)$")
@@ -31,10 +36,11 @@ def apart(log: Log, compilation: LoggedCompilation) -> list[LoggedCompilation]:
 
     That is one which is written in no other dialects than the first, and whose function has other arguments than what
     was printed last, or of whose operations less than half were there, or which has again all that had gone since the
-    passes began last.
+    passes began last. The same program begins again where what the tool left of it stands above its first text.
     """
     pieces = compilation.pieces
-    starts = [0, *_begins(log, pieces), len(pieces)]
+    left = {count: looked_at(log, said.module, {}) for count, said in compilation.said if said.module}
+    starts = [0, *_begins(log, pieces, left), len(pieces)]
     if len(starts) == 2:
         return [compilation]
     return [
@@ -46,14 +52,32 @@ def apart(log: Log, compilation: LoggedCompilation) -> list[LoggedCompilation]:
     ]
 
 
-def _begins(log: Log, pieces: Sequence[Piece]) -> Iterator[int]:
-    """Where another program begins, after the first."""
+def doubt(compilation: LoggedCompilation) -> str:
+    """What to say of dumps that come again as they were, up to the end of the log; nothing of others."""
+    dumps = [
+        (one.printed.name, one.printed.when, one.printed.scope, one.digest)
+        for one in compilation.pieces
+        if one.printed.when != "output"
+    ]
+    for length in range(1, len(dumps) // 2 + 1):
+        if len(dumps) % length == 0 and all(map(operator.eq, dumps, islice(dumps, length, None))):
+            return _TWICE.format(len(dumps) // length)
+    return ""
+
+
+def _begins(log: Log, pieces: Sequence[Piece], left: Mapping[int, Piece]) -> Iterator[int]:
+    """Where another program begins, after the first; `left` are the modules without a pass that stand above dumps."""
     passes = [(one.printed.name, one.printed.when, one.printed.scope) for one in pieces]
     period = _period(passes)
     shown, begun = _Shown(), 0
     several = {one.name for piece in pieces for one in piece.twice}  # which their module has at once
     for i, piece in enumerate(pieces):
         printed = piece.printed
+        if i in left and (_is_begun(passes, begun, i, pieces) or _is_strange(pieces[begun], left[i], piece)):
+            shown, begun = _Shown(), i
+            yield i
+            shown.take(piece)
+            continue
         if printed.language not in ("mlir", "llvm") or not piece.digest or printed.scope.loop or piece.child:
             continue
         if f"{piece.operation} @{piece.symbol}" in several and not piece.whole:
@@ -103,6 +127,19 @@ def _repeats(passes: Sequence[tuple[str, str, Scope]], at: int, most: int) -> bo
     """Whether the passes begin again, as far as the log goes or so many of them."""
     count = min(at, len(passes) - at, most)
     return count >= _LEAST and all(passes[i] == passes[at + i] for i in range(count))
+
+
+def _is_begun(passes: Sequence[tuple[str, str, Scope]], begun: int, at: int, pieces: Sequence[Piece]) -> bool:
+    """Whether the text with which the passes began last comes again, and these passes as far as the log goes."""
+    same = pieces[at].digest == pieces[begun].digest
+    return same and all(one == other for one, other in zip(passes[begun:at], passes[at:], strict=False))
+
+
+def _is_strange(first: Piece, left: Piece, piece: Piece) -> bool:
+    """Whether the first pass comes again, on a function that the module which was left has not."""
+    one, other = functions_of(left), functions_of(piece)
+    again = (first.printed.name, first.printed.when) == (piece.printed.name, piece.printed.when)
+    return again and bool(one and other) and not one & other
 
 
 def _is_other(log: Log, first: tuple[Piece, Piece], before: Sequence[Piece], piece: Piece) -> bool:

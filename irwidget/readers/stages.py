@@ -10,6 +10,7 @@ from itertools import pairwise
 from irwidget.readers import homonyms
 from irwidget.readers.found import AS_DIFFERENCE, NO_TEXT
 from irwidget.readers.grouping import LoggedCompilation, Piece
+from irwidget.readers.log import Log
 from irwidget.toolchain.llvm_passes import joined
 from irwidget.trace import WHOLE, Diagnostic, Scope, shared_scope
 
@@ -59,13 +60,13 @@ class Told:
     """How many passes were filtered out."""
 
 
-def stages(compilation: LoggedCompilation) -> Told:
+def stages(log: Log, compilation: LoggedCompilation) -> Told:
     """The stages of one compilation."""
     after = {_family(piece) for piece in compilation.pieces if piece.printed.when in ("after", "failed", "same")}
     told = Told()
     pending: dict[Scope, Piece] = {}
     last: dict[tuple[str, Scope], tuple[bytes, int]] = {}
-    pieces, said = homonyms.told_apart(compilation.pieces)
+    pieces, said = homonyms.told_apart(log, compilation.pieces)
     told.remarks += (Diagnostic("remark", one) for one in (*said, *_inlining(pieces)))
     alone = _without_result(pieces) if "mlir" in after else {}
     for i, piece in enumerate(pieces):

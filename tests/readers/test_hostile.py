@@ -9,6 +9,7 @@ import random
 import re
 import shutil
 import subprocess
+import textwrap
 import time
 from pathlib import Path
 
@@ -132,6 +133,17 @@ def test_bytes_that_are_no_text_stay_what_they_are():
     assert irwidget.open(LOG.replace("\n", "\r\n"))[0].dumps[1].text == irwidget.open(LOG)[0].dumps[1].text
 
 
+def test_bytes_that_are_no_text_around_functions_of_one_name():
+    function = "func.func @f(%x: {}) {{\n  return\n}}\n"
+    one, two = (function.format(kind) for kind in ("i32", "i64"))
+    inside = "".join(
+        f"  module @{name} {{\n{textwrap.indent(text, '    ')}  }}\n" for name, text in (("a\xff", one), ("b", two))
+    )
+    log = BANNER.format("A (a)") + f"module {{\n{inside}}}\n" + BANNER.format("B (b)") + one
+    (low,) = irwidget.open(log.encode("latin-1"))
+    assert [str(dump.scope) for dump in low.dumps] == ["module", "func.func @f in @a"]
+
+
 def test_two_processes_in_one_log():
     lines = LOG.encode().splitlines(keepends=True)
     mixed = b"".join(one + b"[1] step 3: loss 0.5\n" for one in lines)
@@ -221,7 +233,7 @@ def test_a_text_without_an_operation_has_no_place_in_a_module(head):
 
 
 def test_what_was_left_out_is_counted():
-    said = "".join(BANNER.format("A (a)") + f"module {{\n}}\nnote: number {i}\n" for i in range(1100))
+    said = "".join(BANNER.format(f"A (a{i})") + f"module {{\n}}\nnote: number {i}\n" for i in range(1100))
     (low,) = irwidget.open(said)
     assert len(low.diagnostics) == 1001
     assert low.diagnostics[-1].message == "The log says more between its dumps: 100 remarks that are not listed"

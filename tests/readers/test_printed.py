@@ -107,6 +107,25 @@ def test_functions_put_back_are_what_mlir_prints_of_the_module(extra):
     assert {one.scope.anchor for one, _ in known} >= {"func.func @f", "func.func @g"}
 
 
+@pytest.mark.external
+@pytest.mark.parametrize(
+    "flag", ["--mlir-print-ir-after-all", "--mlir-print-ir-before-all", "--mlir-print-local-scope"]
+)
+def test_what_a_pass_prints_of_the_ir_is_a_dump_with_its_label(flag):
+    """The pass print-ir, also in a log that has nothing else."""
+    pipeline = 'builtin.module(canonicalize,print-ir{label=here},func.func(cse,print-ir{label="in f"}),print-ir)'
+    text = MODULE[: MODULE.index("  func.func @f(")] + MODULE[MODULE.index("  func.func @g(") :]
+    low, whole = (
+        mlir(flag, pipeline=pipeline, text=text),
+        mlir("--mlir-print-ir-after-all", pipeline="builtin.module(canonicalize)", text=text),
+    )
+    named = {"here", "in f"} if "-all" in flag else {"here", "in f", "print-ir"}
+    printed = [dump for dump in low.dumps if dump.name in named and "@ext" not in str(dump.scope)]
+    scopes = [("here", "module"), ("in f", "func.func @g"), ("print-ir", "module")]
+    assert [(dump.name, str(dump.scope)) for dump in printed] == scopes[: len(named)]
+    assert {dump.text for dump in printed} == {whole.dumps[0].text}
+
+
 NAMESAKES = "".join(
     f"""
 module @{name} {{

@@ -140,3 +140,58 @@ def test_passes_that_run_again_on_one_program_begin_no_other(pipeline, flags):
     for text in (FIRST, folded):
         (low,) = irwidget.open(printed(text, pipeline, flags))
         assert [dump.name for dump in low.dumps if dump.step >= 0]
+
+
+def told(low: irwidget.Lowering) -> list[tuple[str, str, bool, str]]:
+    return [(dump.name, str(dump.scope), dump.changed, dump.text) for dump in low.dumps]
+
+
+ADDED = "; ModuleID = 'm'\ndefine i32 @f(i32 %x) {\n  %y = add i32 %x, 0\n  ret i32 %y\n}\n"
+RUNS = {
+    "module": ("mlir-opt", FIRST, f"--pass-pipeline={PIPELINES['module']}", "--mlir-print-ir-after-all"),
+    "functions": ("mlir-opt", FIRST, f"--pass-pipeline={PIPELINES['functions']}", "--mlir-print-ir-after-all"),
+    "before": ("mlir-opt", FIRST, f"--pass-pipeline={PIPELINES['module']}", "--mlir-print-ir-before-all"),
+    "llvm": ("opt", ADDED, "-S", "-passes=instcombine,gvn", "-print-after-all"),
+    "changed": ("opt", ADDED, "-S", "-passes=instcombine,gvn", "-print-changed"),
+    "quiet": ("opt", ADDED, "-S", "-passes=instcombine,gvn", "-print-changed=quiet"),
+}
+
+
+@pytest.mark.external
+@pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
+def test_a_program_begins_again_below_what_the_tool_left_of_it(run):
+    """Its passes did the same again: that they changed nothing is not so. What a run left is its last dump."""
+    log = said(*run, output="/dev/stderr")
+    (alone,) = irwidget.open(log)
+    assert [dump.name for dump in alone.dumps][-1] == ("control-flow-sink" if "before" in run[-1] else "output")
+    other = log.replace("@main", "@other").replace("@f", "@h").replace(" on f ", " on h ")
+    runs = irwidget.open(f"+ a\n{log}+ b\nwarning: w\n{log}{log}+ c\n{other}")
+    assert [told(low) for low in runs[:3]] == [told(alone)] * 3
+    assert len(runs) == 4
+    assert told(runs[3]) == told(*irwidget.open(other))
+    assert [dump.changed for dump in runs[3].dumps] == [dump.changed for dump in alone.dumps]
+    assert [one.message for one in runs[0].diagnostics][:2] == ["+ a", "+ b"]
+
+
+@pytest.mark.external
+def test_what_another_process_left_is_no_dump():
+    flags = f"--pass-pipeline={PIPELINES['module']}", "--mlir-print-ir-after-all"
+    log = said("mlir-opt", FIRST, *flags)
+    left = "module {\n  func.func @other() {\n    return\n  }\n}\n"
+    first, second = irwidget.open(log + left + log.replace("@main", "@second"))
+    assert [dump.name for dump in (*first.dumps, *second.dumps)] == 2 * [
+        dump.name for dump in irwidget.open(log)[0].dumps
+    ]
+    assert [one.message for one in first.diagnostics] == [left.strip()]
+
+
+@pytest.mark.external
+@pytest.mark.parametrize("when", ["after", "before"])
+def test_where_the_log_has_the_same_twice_it_does_not_say_of_how_many_runs(when):
+    log = said(
+        "mlir-opt", FIRST.replace("  %unused = arith.constant 1 : i32\n", ""), "--sccp", f"--mlir-print-ir-{when}-all"
+    )
+    (low,) = irwidget.open(log * 3)
+    assert len(low.dumps) == 3
+    assert any(one.message.startswith("The log has the same 3 times, one after the other") for one in low.diagnostics)
+    assert not any("the same" in one.message for one in irwidget.open(log)[0].diagnostics)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import lzma
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -194,13 +195,68 @@ def test_functions_of_one_name_are_told_apart_by_what_they_take(flags):
 
 
 @pytest.mark.external
+@pytest.mark.parametrize(
+    ("text", "flags"), [(TYPED, ALL[1:]), (TYPED, ALL), (TWINS.replace("constant 1", "constant 2"), ALL)]
+)
+@pytest.mark.parametrize("printing", [(), ("--mlir-print-local-scope",)])
+def test_functions_of_one_name_go_back_into_the_module_that_each_is_of(text, flags, printing):
+    """What they take, or what they were before a pass, tells which it is: each dump is what MLIR prints of all."""
+    inner = "builtin.module(canonicalize{max-iterations=0},builtin.module(func.func(canonicalize,cse)),canonicalize)"
+    run = (f"--pass-pipeline={inner}", "--mlir-disable-threading", *printing, *flags)
+    texts = [
+        [dump.text for dump in irwidget.open(log)[0].dumps if dump.step >= 0]
+        for log in (
+            said("mlir-opt", f"module {{\n{text}}}\n", *run, *more) for more in ((), ("--mlir-print-ir-module-scope",))
+        )
+    ]
+    assert texts[0] == texts[1]
+    (low,) = irwidget.open(said("mlir-opt", f"module {{\n{text}}}\n", *run))
+    assert [str(dump.scope) for dump in low.dumps if dump.scope.anchor] == [IN.format(name) for name in "aabb"]
+
+
+@pytest.mark.parametrize(
+    "ran",
+    [
+        [("Before A", 0), ("Before B", 1), ("After B", 1)],  # what A made of the first is not in the log
+        [("After A", 1), ("Before B", 1), ("After B", 1)],  # whichever A ran on may have become what the other is
+        [("Before A", 0), ("Before A", 1), ("After A", 1), ("After A", 1), ("Before B", 1), ("After B", 1)],
+    ],
+)
+def test_a_text_that_another_may_have_by_now_does_not_tell_which_it_is(ran):
+    texts = [f"func.func @f() {{\n  call @{name}() : () -> ()\n  return\n}}\n" for name in ("x", "y")]
+    modules = "".join(
+        f"  module @{name} {{\n{textwrap.indent(text, '    ')}  }}\n" for name, text in zip("ab", texts, strict=True)
+    )
+    banner = "// -----// IR Dump {} //----- //\n"
+    log = f"{banner.format('After O (o)')}module {{\n{modules}}}\n"
+    log += "".join(f"{banner.format(f'{name} ({name[-1].lower()})')}{texts[which]}" for name, which in ran)
+    (low,) = irwidget.open(log)
+    assert "(text" in str(low.dumps[-1].scope)
+
+
+@pytest.mark.external
+def test_a_function_is_not_said_to_be_in_what_was_printed_before_it_where_others_may_have_it():
+    """Passes on functions come before those on what they are in: the one of `b` is printed right below `a`."""
+    same = GPU.replace("8xf32", "8xi32")
+    inner = "builtin.module(gpu.module(gpu.func(cse),canonicalize))"
+    (low,) = irwidget.open(
+        said("mlir-opt", same, f"--pass-pipeline={inner}", "--mlir-print-ir-after-all", "--mlir-disable-threading")
+    )
+    assert [str(dump.scope) for dump in low.dumps] == ["gpu.func @k (text 0)", "a", "gpu.func @k (text 2)", "b"]
+    (low,) = irwidget.open(
+        said("mlir-opt", GPU, f"--pass-pipeline={inner}", "--mlir-print-ir-after-all", "--mlir-disable-threading")
+    )
+    assert [str(dump.scope) for dump in low.dumps] == ["gpu.func @k (text 0)", "a", "gpu.func @k in @b", "b"]
+
+
+@pytest.mark.external
 def test_texts_before_and_after_a_pass_are_of_one_function_whatever_others_are_called():
     """Functions that nothing tells apart; the log has both texts of each pass."""
     inner = "builtin.module(canonicalize{max-iterations=0},builtin.module(func.func(canonicalize)))"
     run = (f"--pass-pipeline={inner}", "--mlir-disable-threading", *ALL)
     (low,) = irwidget.open(said("mlir-opt", f"module {{\n{TWINS}}}\n", *run))
     assert [(dump.name, str(dump.scope), dump.changed) for dump in low.dumps[2:]] == [
-        ("canonicalize", f"func.func @main (text {text})", True) for text in (2, 4)
+        ("canonicalize", IN.format(name), True) for name in "ab"
     ]
     assert len(low.diagnostics) == 1  # none of a pass of which there is one text only
 
@@ -347,7 +403,7 @@ def test_a_log_that_is_cut_at_a_blank_or_in_a_name_of_a_place_says_just_that():
 def test_a_log_that_is_cut_in_a_banner_says_so(banner):
     text = "module {\n}\n\n" if banner.startswith("/") else START
     whole = f"{banner}\n{text}"
-    assert not irwidget.open(whole * 2)[0].diagnostics
+    assert not irwidget.open(whole + whole.replace("B (b)", "C (c)").replace("BPass", "CPass"))[0].diagnostics
     for at in range(11, len(banner) - 3):
         (low,) = irwidget.open(whole + banner[:at])
         (said,) = [one.message for one in low.diagnostics if one.severity == "warning"]
