@@ -213,6 +213,21 @@ def test_a_global_that_the_kernel_shadows(monkeypatch: pytest.MonkeyPatch):
 
 
 @helion.kernel()
+def rebinds(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for tile in hl.tile(x.size(0)):
+        out = x[tile, :]
+    return out
+
+
+def test_a_global_that_is_not_why_a_kernel_is_refused_is_not_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(globals(), "out", 5)
+    with pytest.raises(ExportError, match="Cannot modify host variable 'out'") as caught:
+        irhelion.lower_kernel(rebinds, (X,))
+    assert "globals" not in str(caught.value)
+
+
+@helion.kernel()
 def assembly(x: torch.Tensor) -> torch.Tensor:
     out = torch.empty_like(x)
     for tile in hl.tile(x.size(0)):
