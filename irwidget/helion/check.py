@@ -89,7 +89,7 @@ def _eager(binding: Binding, arguments: Any) -> tuple[torch.Tensor, ...]:
     except Exception as error:
         reason = str(error).strip().partition("\n")[0]
         raise UnsupportedError(f"Helion's eager mode cannot run it: {type(error).__name__}: {reason}") from error
-    return _tensors((result, arguments))
+    return tuple(tensor.detach() for tensor in _tensors((result, arguments)))
 
 
 def _expected(binding: Binding) -> list[ExpectedResult] | str:
