@@ -252,10 +252,17 @@ def _shadowing_hint(kernel: Any, message: str, arguments: tuple[Any, ...]) -> st
     clashes = sorted(name for name in local if _speaks_of(message, name, names[name]))
     if not clashes:
         return ""
-    again = _refused_without(clashes, kernel, arguments)
-    if again and message.startswith(again):
+
+    before = _refused_without((), kernel, arguments)
+
+    def cured(hidden: Sequence[str]) -> bool:
+        again = _refused_without(hidden, kernel, arguments)
+        return not again or (again != before and not message.startswith(again))
+
+    if not cured(clashes):
         return ""
-    names = ", ".join(clashes)
+    causes = [name for name in clashes if not cured([other for other in clashes if other != name])]
+    names = ", ".join(causes or clashes)
     return (
         f" The kernel's local name(s) {names} also exist as globals, and Helion looks globals up first: "
         "rename them in the kernel, or delete the globals."
