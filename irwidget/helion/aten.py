@@ -466,7 +466,7 @@ def _copysign(emitter: Emitter, node: Any) -> Any:
     call, shape, kind = normalise(emitter, node), emitter.shape_of(node), node.meta["val"].dtype
     operands = [cast(emitter, *call.operands[argument.position], kind) for argument in call.args]
     inputs = [(emitter.builder.broadcast(value, shape), list(range(len(shape)))) for value in operands]
-    made = emitter.builder.generic(inputs, shape, emitter.builder.element(kind), lambda a, _: math.copysign(*a))
+    made = emitter.builder.generic(inputs, shape, emitter.builder.element(kind), lambda a, _: math.copysign(a[0], a[1]))
     return finish(emitter, node, [(made, kind)])
 
 
