@@ -464,7 +464,8 @@ register_handler("aten.erfc.default", _elementwise(lambda _, a: math.erfc(*a)))
 def _copysign(emitter: Emitter, node: Any) -> Any:
     """In the dtype of the result, which is float32 of integers."""
     call, shape, kind = normalise(emitter, node), emitter.shape_of(node), node.meta["val"].dtype
-    operands = [cast(emitter, *call.operands[argument.position], kind) for argument in call.args]
+    given = [call.operands[argument.position] for argument in call.args]
+    operands = [cast(emitter, value, dtype, kind) for value, dtype in given]
     inputs = [(emitter.builder.broadcast(value, shape), list(range(len(shape)))) for value in operands]
     made = emitter.builder.generic(inputs, shape, emitter.builder.element(kind), lambda a, _: math.copysign(a[0], a[1]))
     return finish(emitter, node, [(made, kind)])
