@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -253,10 +254,12 @@ class Lowering:
         analysed = self.edit(place - 1).arranged([(0, bufferization.ANALYSIS)]).run()
         return Bufferization(self.dumps[place - 1], analysed.text)
 
-    def run(self, *tensors: Any) -> Any:
+    def run(self, *tensors: Any, **options: Any) -> Any:
         """Execute on the CPU what was lowered: a Helion kernel's module in its host function, or a Spyre program.
 
-        Raises UsageError for other targets, and what `HelionLowering.run` and `SpyreProgram.run` raise.
+        `options` are those of `HelionLowering.run` (`config`, `timeout` ...) or of `SpyreProgram.run`.
+
+        Raises UsageError for other targets and options, and what `HelionLowering.run` and `SpyreProgram.run` raise.
         """
         self._needs_results("run()")
         runs = next((one for one in self.results.values() if hasattr(one, "run")), None)
@@ -265,7 +268,11 @@ class Lowering:
                 f"This lowering to {self.target} cannot be run: that takes a Helion kernel's helion_mlir, llvm_mlir or "
                 "llvm_ir without a custom pipeline, or a target of Spyre. check=True executes a model"
             )
-        return runs.run(*tensors)
+        try:
+            inspect.signature(runs.run).bind(*tensors, **options)
+        except TypeError as error:
+            raise UsageError(f"run() of a lowering to {self.target}: {error}") from error
+        return runs.run(*tensors, **options)
 
     def _needs_results(self, what: str) -> None:
         """Raises UsageError where what the front end made besides dumps is not here."""

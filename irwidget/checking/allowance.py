@@ -37,6 +37,9 @@ class ExpectedResult:
     """Values of integers and booleans that another rounding before them gives."""
     open: torch.Tensor | None = None
     """Which elements may be anything, because PyTorch does not say what they are."""
+    why_open: str = "PyTorch leaves them open"
+    left: torch.Tensor | None = None
+    """Which elements nothing has written: they must be as the memory was filled before."""
 
 
 def result_of(

@@ -83,8 +83,8 @@ def judge(name: str, index: int | None, values: Sequence[Value], results: Sequen
     verdict = _verdict(name, index, error, own if known else None, wrong)
     if not unknown or wrong:
         return verdict
-    left = any(result.open is not None for result in results)
-    why = "PyTorch leaves them open" if left else "rounding may make anything of them"
+    opened = [result.why_open for result in results if result.open is not None]
+    why = opened[0] if opened else "rounding may make anything of them"
     if unknown == count:
         return Verdict("not checked", name, index, f"no element can be compared: {why}")
     return replace(verdict, reason=f"{unknown} of {count} elements cannot be compared: {why}")

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from irwidget.checking.allowance import ExpectedResult
-from irwidget.helion import private
+from irwidget.helion import private, unwritten
 from irwidget.helion.bound import Binding
 from irwidget.helion.rounding import RoundingNoise
 from irwidget.private_torch import pytree
@@ -31,12 +31,16 @@ SUMS = ("sum", "mean", "prod", "var", "var_mean", "mm", "bmm", "addmm", "baddbmm
 def expected(binding: Binding, run: Callable[[Any], Sequence[torch.Tensor]]) -> list[ExpectedResult]:
     """What eager mode makes of the bound arguments, and how far a right result may be from it.
 
-    `run` is eager mode. It may change the arguments that it is given.
+    `run` is eager mode. It may change the arguments that it is given. What nothing writes is as `Filled` has it.
     """
-    wanted = run(copy.deepcopy(binding.arguments))
-    runs = _noisy_runs(binding, run)
+    with unwritten.Filled():
+        wanted = run(copy.deepcopy(binding.arguments))
+        runs = _noisy_runs(binding, run)
+    with unwritten.Filled(again=True):
+        again = run(copy.deepcopy(binding.arguments))
     margin = _MARGIN * (_SAMPLES / len(runs)) * (1 + math.sqrt(_repeated(binding)) / 2)
-    return [_result(f"result {i}", want, [one[i] for one in runs], margin) for i, want in enumerate(wanted)]
+    results = [_result(f"result {i}", want, [one[i] for one in runs], margin) for i, want in enumerate(wanted)]
+    return [unwritten.marked(result, other) for result, other in zip(results, again, strict=True)]
 
 
 def _noisy_runs(binding: Binding, run: Callable[[Any], Sequence[torch.Tensor]]) -> list[Sequence[torch.Tensor]]:

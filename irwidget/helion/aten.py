@@ -102,6 +102,8 @@ class _Arguments:
             return WIDER.get(argument, argument)
         if isinstance(argument, torch.fx.Node):
             return self._node(argument)
+        if isinstance(argument, ir.Value):
+            return self.add(argument, torch.float64)
         if isinstance(argument, (torch.SymInt, torch.SymFloat, torch.SymBool)):
             return self._number(self.emitter.value(argument), argument)
         if self.sizes is not None and isinstance(argument, int) and not _WORD.start <= argument < _WORD.stop:
@@ -157,12 +159,28 @@ def normalise(emitter: Emitter, node: Any) -> AtenCall:
         )
     args, compared = literals.beside(private.target_name(node.target), args)
     arguments = _Arguments(emitter, sizes, compared if compared != torch.float32 else None)
-    converted = tuple(arguments.convert(argument) for argument in args)
+    converted = tuple(arguments.convert(argument) for argument in _in_place_of_tensors(emitter, node.target, args))
     converted_kwargs = {name: arguments.convert(value) for name, value in kwargs.items()}
     target = _tensor_overload(node.target) if arguments.runtime else node.target
     call = AtenCall(target, converted, converted_kwargs, tuple(arguments.operands))
     emitter.normalised.append(f"{node.name} = {call}")
     return call
+
+
+def _in_place_of_tensors(emitter: Emitter, target: Any, args: Sequence[Any]) -> Sequence[Any]:
+    """Arguments with a number where a tensor belongs, beside tensors of float64, as one of float64.
+
+    Helion's Triton has it so; torch-mlir makes a tensor of float32 of it.
+    """
+    fakes = [argument.meta.get("val") for argument in args if isinstance(argument, torch.fx.Node)]
+    if not any(isinstance(fake, torch.Tensor) and fake.dtype == torch.float64 for fake in fakes):
+        return args
+    wanted = private_torch.tensor_parameters(target)
+    builder = emitter.builder
+    return [
+        builder.from_scalar(builder.constant(argument, builder.f64)) if tensor and type(argument) is float else argument
+        for argument, tensor in zip(args, wanted, strict=False)
+    ]
 
 
 def _tensor_overload(target: Any) -> Any:
@@ -440,9 +458,17 @@ def _sign_bit(builder: Builder, arguments: list[ir.Value]) -> ir.Value:
 
 register_handler("aten.signbit.default", _elementwise(_sign_bit, torch.bool))
 register_handler("aten.erfc.default", _elementwise(lambda _, a: math.erfc(*a)))
-register_handler(
-    "aten.copysign.Tensor", _elementwise(lambda builder, a: math.copysign(a[0], builder.convert(a[1], a[0].type)))
-)
+
+
+@register_handler("aten.copysign.Tensor")
+def _copysign(emitter: Emitter, node: Any) -> Any:
+    """In the dtype of the result, which is float32 of integers."""
+    call, shape, kind = normalise(emitter, node), emitter.shape_of(node), node.meta["val"].dtype
+    given = [call.operands[argument.position] for argument in call.args]
+    operands = [cast(emitter, value, dtype, kind) for value, dtype in given]
+    inputs = [(emitter.builder.broadcast(value, shape), list(range(len(shape)))) for value in operands]
+    made = emitter.builder.generic(inputs, shape, emitter.builder.element(kind), lambda a, _: math.copysign(a[0], a[1]))
+    return finish(emitter, node, [(made, kind)])
 
 
 @register_handler("aten.view.dtype")

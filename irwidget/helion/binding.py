@@ -11,22 +11,19 @@ import inspect
 import numbers
 import re
 import time
+import types
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from irwidget.errors import ExportError, UsageError
-from irwidget.helion import configuration, private
+from irwidget.helion import configuration, private, refusals
 from irwidget.helion.bound import Binding
 from irwidget.helion.configuration import Chosen
 from irwidget.helion.symbols import expression, static_value
 from irwidget.helion.triton import launches
 from irwidget.private_torch import pytree
-from irwidget.trace import Location
-
-LINES = 8
-"""How many lines of an error of Helion's are told."""
 
 
 def bind(kernel: Any, args: Sequence[Any], config: Any = None, *, open_tiles: bool = False) -> Binding:
@@ -57,7 +54,7 @@ def bind(kernel: Any, args: Sequence[Any], config: Any = None, *, open_tiles: bo
         with private.suppressed_logs(), private.saved_arguments(), private.pretended_gpu():
             arguments, bound = private.bind(copied, arguments)
     except Exception as error:
-        raise _binding_error(owner, error) from error
+        raise _binding_error(owner, error, arguments) from error
     chosen = configuration.choose(bound, owner, config)
     binding = Binding(copied, bound, arguments, chosen, owner.fn.__name__)
     with binding.entered():
@@ -230,18 +227,14 @@ def _padded(binding: Binding, info: Any) -> Any:
     return None if replaced.free_symbols else int(replaced)
 
 
-def _binding_error(kernel: Any, error: Exception) -> ExportError:
+def _binding_error(kernel: Any, error: Exception, arguments: tuple[Any, ...]) -> ExportError:
     """Say which line of the kernel Helion refuses, and why."""
-    code = kernel.fn.__code__
-    place = Location(code.co_filename, code.co_firstlineno)
-    message = "\n".join([_shortened(f"{type(error).__name__}: {error}".strip()), *getattr(error, "__notes__", ())])
-    location = getattr(error, "location", None)
-    if location is not None and getattr(location, "lineno", None):
-        place = Location(location.filename, location.lineno)
-    hint = _shadowing_hint(kernel, message)
+    message = "\n".join([refusals.told(error), *getattr(error, "__notes__", ())])
+    hint = _shadowing_hint(kernel, message, arguments)
     if "could not get source code" in message or "OSError" in message.split(":", 1)[0]:
         hint = " The kernel's source must be in a file or a notebook cell."
-    return ExportError(f"{place}: Helion cannot bind {kernel.fn.__name__}: {message}{hint}")
+    where = refusals.place(kernel, error)
+    return ExportError(f"{where}: Helion cannot bind {kernel.fn.__name__}: {message}{hint}")
 
 
 def _speaks_of(message: str, name: str, value: object) -> bool:
@@ -250,14 +243,8 @@ def _speaks_of(message: str, name: str, value: object) -> bool:
     return name in words or type(value).__name__ in words
 
 
-def _shortened(message: str) -> str:
-    """The first lines of a message, which may go on for pages."""
-    lines = [line for line in message.splitlines() if line.strip()]
-    return "\n".join([*lines[:LINES], "..."] if len(lines) > LINES else lines)
-
-
-def _shadowing_hint(kernel: Any, message: str) -> str:
-    """Helion resolves names of a kernel's body against module globals first."""
+def _shadowing_hint(kernel: Any, message: str, arguments: tuple[Any, ...]) -> str:
+    """Helion resolves names of a kernel's body against module globals first: said where it goes on without these."""
     if not any(word in message for word in ("unsupported argument type", "CannotModifyHostVariable", "InternalError")):
         return ""
     names = kernel.fn.__globals__
@@ -265,8 +252,32 @@ def _shadowing_hint(kernel: Any, message: str) -> str:
     clashes = sorted(name for name in local if _speaks_of(message, name, names[name]))
     if not clashes:
         return ""
-    names = ", ".join(clashes)
+
+    before = _refused_without((), kernel, arguments)
+
+    def cured(hidden: Sequence[str]) -> bool:
+        again = _refused_without(hidden, kernel, arguments)
+        return not again or (again != before and not message.startswith(again))
+
+    if not cured(clashes):
+        return ""
+    causes = [name for name in clashes if not cured([other for other in clashes if other != name])]
+    names = ", ".join(causes or clashes)
     return (
         f" The kernel's local name(s) {names} also exist as globals, and Helion looks globals up first: "
         "rename them in the kernel, or delete the globals."
     )
+
+
+def _refused_without(names: Sequence[str], kernel: Any, arguments: tuple[Any, ...]) -> str:
+    """What Helion says of a kernel that does not see some globals; empty where it takes it."""
+    own = kernel.fn
+    seen = {name: value for name, value in own.__globals__.items() if name not in names}
+    function = types.FunctionType(own.__code__, seen, own.__name__, own.__defaults__, own.__closure__)
+    function.__kwdefaults__, function.__annotations__ = own.__kwdefaults__, own.__annotations__
+    try:
+        with private.suppressed_logs(), private.saved_arguments(), private.pretended_gpu():
+            private.bind(private.copied_kernel(kernel, function), arguments)
+    except Exception as error:
+        return refusals.told(error)
+    return ""

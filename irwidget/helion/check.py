@@ -15,7 +15,7 @@ from irwidget.checking.check import SECONDS, last, with_verdict
 from irwidget.checking.expected import array
 from irwidget.checking.judge import judge
 from irwidget.errors import IRWidgetError, UnsupportedError
-from irwidget.helion import allowance, beyond, broadcasting, by_tiles, eager_mode, private
+from irwidget.helion import allowance, beyond, broadcasting, by_tiles, eager_mode, private, unwritten
 from irwidget.helion.bound import Binding
 from irwidget.private_torch import pytree
 from irwidget.trace import Diagnostic, Trace, Verdict, not_checked
@@ -89,7 +89,7 @@ def _eager(binding: Binding, arguments: Any) -> tuple[torch.Tensor, ...]:
     except Exception as error:
         reason = str(error).strip().partition("\n")[0]
         raise UnsupportedError(f"Helion's eager mode cannot run it: {type(error).__name__}: {reason}") from error
-    return _tensors((result, arguments))
+    return tuple(tensor.detach() for tensor in _tensors((result, arguments)))
 
 
 def _expected(binding: Binding) -> list[ExpectedResult] | str:
@@ -111,9 +111,17 @@ def _verdict(
         results, said = _results(lowering)
     except IRWidgetError as error:
         return Verdict("not checked", name, index, str(error).splitlines()[0]), ()
+    verdict, expected = _judged(name, index, lowering, results, expected)
+    return unwritten.said(verdict, expected, _tensors(lowering.binding.arguments)), said
+
+
+def _judged(
+    name: str, index: int, lowering: Runnable, results: list[Any], expected: list[ExpectedResult]
+) -> tuple[Verdict, list[ExpectedResult]]:
+    """The verdict on what a module made, and what it was compared with."""
     verdict = judge(name, index, results, expected)
     if verdict.state != "differs":
-        return verdict, said
+        return verdict, expected
     binding = lowering.binding
     depends = any(node.target in _OF_TILES for node in lowering.trace.nodes) or _of_one_tile(binding)
     cut = _expected_by_tiles(binding)
@@ -122,9 +130,9 @@ def _verdict(
         if beside.state == "equal" or not _numbers_tiles(binding):
             verdict, expected, depends = beside, cut, False
     if verdict.state != "differs":
-        return verdict, said
+        return verdict, expected
     reason = _OF_ITS_TILES if depends else _left_open(name, index, lowering, expected)
-    return (Verdict("not checked", name, index, reason), said) if reason else (verdict, said)
+    return (Verdict("not checked", name, index, reason) if reason else verdict), expected
 
 
 def _expected_by_tiles(binding: Binding) -> list[ExpectedResult] | None:
@@ -170,7 +178,8 @@ def _left_open(name: str, index: int, lowering: Runnable, expected: list[Expecte
 def _results(lowering: Runnable) -> tuple[list[Any], tuple[Diagnostic, ...]]:
     """What a module makes of the bound arguments, and what there is to say of the run."""
     arguments = copy.deepcopy(lowering.binding.arguments)
-    returned, said = lowering.launch(arguments, opt_level=0, timeout=SECONDS)
+    with unwritten.Filled():
+        returned, said = lowering.launch(arguments, opt_level=0, timeout=SECONDS)
     return [array(result) for result in _tensors((returned, arguments))], said
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from irwidget.errors import ExportError, IRWidgetError, PassError, ToolError, UsageError
-from irwidget.helion import addresses, aliasing, configuration, fitting, private, tools
+from irwidget.helion import addresses, aliasing, configuration, fitting, private, refusals, tools
 from irwidget.helion.binding import open_sizes
 from irwidget.helion.bound import Binding
 from irwidget.helion.configuration import Chosen
@@ -115,8 +115,8 @@ def host_function(binding: Binding, chosen: Chosen) -> Callable[..., Any]:
         return made
     except Exception as error:
         raise ExportError(
-            f"Helion cannot generate the host function of {binding.name}, in which the module runs: "
-            f"{type(error).__name__}: {error}"
+            f"{refusals.place(binding.kernel, error)}: Helion cannot generate the host function of {binding.name}, "
+            f"in which the module runs: {refusals.told(error)}"
         ) from error
 
 

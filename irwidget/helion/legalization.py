@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from irwidget.errors import IRWidgetError, PassError, ToolError, UnsupportedError
-from irwidget.helion import crashes, extrema, pipelines, wide_integers
+from irwidget.helion import crashes, extrema, pipelines, wide_numbers
 from irwidget.helion.values import Emission
 from irwidget.toolchain import locations, mlir
 from irwidget.toolchain.run import Options, Source
@@ -19,8 +19,9 @@ _NODE_OP = re.compile(r'(?:^|= )"?(torch\.(?:aten|prims|operator)[\w.]*)')
 
 _EXACT = frozenset(
     "abs add.Tensor amax amin ceil cos div.Tensor eq.Tensor exp floor ge.Tensor gt.Tensor le.Tensor log logical_not "
-    "lt.Tensor maximum minimum mul.Tensor ne.Tensor neg reciprocal relu sin sqrt sub.Tensor sum.dim_IntList tanh "
-    "where.self broadcast_to expand permute reshape slice.Tensor squeeze.dim transpose.int unsqueeze view".split()
+    "lt.Tensor maximum minimum mul.Tensor ne.Tensor neg ones_like reciprocal relu sin sqrt sub.Tensor sum.dim_IntList "
+    "tanh where.self zeros_like broadcast_to expand permute reshape slice.Tensor squeeze.dim transpose.int unsqueeze "
+    "view".split()
 )
 """ATen ops whose tosa form has no constants but 0 and 1."""
 
@@ -41,11 +42,11 @@ def prepared(module: Any, emission: Emission, aten: str) -> tuple[Any, tuple[Dia
         return module, ()
     changed = module.clone()
     extrema.to_tosa(changed)
-    places = [next(locations.frames(place), None) for place in wide_integers.to_linalg(changed)]
+    places = [next(locations.frames(place), None) for place in wide_numbers.to_linalg(changed)]
     named = dict.fromkeys(place.name for place in places if place and place.name in nodes)
     said = dict.fromkeys(named, "of 64-bit integers became linalg: torch-mlir's tosa form has 32 bits")
     of_doubles = "of float64 may have the digits of float32: torch-mlir's tosa form rounds constants to it"
-    said |= dict.fromkeys(_of_doubles(emission.module.operation, nodes), of_doubles)
+    said |= dict.fromkeys(_of_doubles(changed, nodes), of_doubles)
     return changed, tuple(
         Diagnostic("remark", f"{nodes[n].target} {why}", nodes[n].location) for n, why in said.items()
     )

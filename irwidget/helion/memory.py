@@ -140,6 +140,8 @@ class _StridedView:
         strides = _strides(host)
         offset = 0
         for position, stride in zip(self.offsets, strides, strict=True):
+            if stride == 0:  # of an expanded dim: as MLIR infers it
+                continue
             known = isinstance(position, int) and stride >= 0 and offset >= 0
             offset = offset + position * stride if known else -1
         kept = [d for d, keep in enumerate(self.kept) if keep]

@@ -318,9 +318,9 @@ def eager_tiles(around: Callable[[Any], Any]) -> Generator[None]:
             tile._ref_fn, (kind._tile_to_size, kind.__index__) = own, before
 
 
-def copied_kernel(kernel: Any) -> Any:
-    """A new kernel object over the same function, so that no cache of the user's is touched."""
-    return kernel_type()(kernel.fn, configs=list(kernel.configs), settings=kernel.settings)
+def copied_kernel(kernel: Any, function: Any = None) -> Any:
+    """A new kernel object over the same function or another, so that no cache of the user's is touched."""
+    return kernel_type()(function or kernel.fn, configs=list(kernel.configs), settings=kernel.settings)
 
 
 def bind(kernel: Any, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:

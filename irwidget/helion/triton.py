@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from irwidget.errors import ExportError
-from irwidget.helion import private
+from irwidget.helion import private, refusals
 from irwidget.helion.bound import Binding
 
 _HOST_OPTIONS = ("ptx_options", "launch_cooperative_grid")
@@ -40,7 +40,8 @@ def source(binding: Binding) -> str:
         return private.triton_program(binding.bound, binding.config)
     except Exception as error:
         raise ExportError(
-            f"Helion cannot generate code for {binding.name} with this configuration: {type(error).__name__}: {error}"
+            f"{refusals.place(binding.kernel, error)}: Helion cannot generate code for {binding.name} "
+            f"with this configuration: {refusals.told(error)}"
         ) from error
 
 
@@ -66,6 +67,6 @@ def launches(binding: Binding, arch: str = "") -> list[HelionLaunch]:
             host(*binding.arguments, _launcher=record)
     except Exception as error:
         raise ExportError(
-            f"Helion's host function for {binding.name} does not run without a GPU: {type(error).__name__}: {error}"
+            f"Helion's host function for {binding.name} does not run without a GPU: {refusals.told(error)}"
         ) from error
     return recorded

@@ -367,3 +367,12 @@ def test_a_range_that_counts_down():
     made = lower_kernel(digits, (x, 5), dumps=False).run(x, 5, opt_level=0)
     wanted = [x @ torch.tensor([1.0, 2, 4, 8, 16, 32]), x[:, 1] + 2 * x[:, 3] + 4 * x[:, 5], x[:, 2] + 2 * x[:, 5]]
     torch.testing.assert_close(made, torch.stack(wanted))
+
+
+def test_an_expanded_argument_has_one_element_for_all_of_a_dim():
+    x = torch.randn(7, 5)
+    for scale, shift in ((torch.randn(1).expand(7), torch.randn(5)), (torch.randn(7), torch.randn(1).expand(5))):
+        low = lower_kernel(kernels.scaled, (x, scale, shift), config={"block_sizes": [4, 2]}, dumps=False)
+        assert low.verify() is None
+        got = low.run(opt_level=0, check_bounds=True)
+        assert difference(got, [x * scale[:, None] + shift, x + shift]) < 1e-6

@@ -14,6 +14,7 @@ import torch
 from irwidget.helion.aten import emit_aten
 from irwidget.helion.bindings import arith
 from irwidget.helion.handlers import _handlers
+from irwidget.helion.lowering import HelionLowering
 from irwidget.lowering import lower
 from tests.helion import kernels_matmul as mm
 from tests.helion import kernels_pointwise as pw
@@ -68,6 +69,55 @@ def test_a_wrong_node_differs_and_each_says_where(monkeypatch: pytest.MonkeyPatc
 def test_changed_arguments_are_compared():
     case = next(c for c in CASES if str(c) == "in_place")
     assert lower(case.kernel, *case.inputs(), to="helion_mlir", check=True).check.ok
+
+
+@helion.kernel(config=helion.Config(block_sizes=[8]))
+def first_rows(x: torch.Tensor, count: int) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for rows in hl.tile(count):
+        out[rows, :] = x[rows, :] * 3
+    return out
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.uint8])
+def test_what_nothing_writes_is_told(dtype: torch.dtype):
+    x = torch.arange(100).reshape(20, 5).to(dtype)
+    low = lower(first_rows, x, 11, to="helion_mlir", check=True)
+    assert (low.check.state, low.check.error) == ("equal", 0.0)
+    assert low.check.reason == "nothing is written to 45 of 100 elements of result 0"
+    filling = torch.full_like(x, 85)  # three times as much is what memory of bytes is filled with
+    assert not lower(first_rows, filling, 20, to="helion_mlir", check=True).check.reason
+
+
+def test_a_module_that_writes_where_nothing_should_differs(monkeypatch: pytest.MonkeyPatch):
+    launch = HelionLowering.launch
+    monkeypatch.setattr(HelionLowering, "launch", lambda low, given, **how: launch(low, (given[0], 20), **how))
+    verdict = lower(first_rows, torch.ones(20, 5), 11, to="helion_mlir", check=True).check
+    assert verdict.state == "differs"
+    assert "is 3, eager has nan (45 elements are wrong), which never writes there" in verdict.reason
+
+
+@helion.kernel(config=helion.Config(block_sizes=[8]))
+def added_to_what_is_there(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for tile in hl.tile(x.size(0)):
+        out[tile] += x[tile]
+    return out
+
+
+@helion.kernel(config=helion.Config(block_sizes=[8]))
+def beside_what_it_returns(x: torch.Tensor) -> torch.Tensor:
+    out, own = torch.empty_like(x), torch.empty_like(x)
+    for tile in hl.tile(x.size(0)):
+        own[tile] = x[tile]
+    return out
+
+
+@pytest.mark.parametrize("kernel", [added_to_what_is_there, beside_what_it_returns])
+def test_nothing_that_is_computed_is_nothing_to_compare(kernel: Any):
+    verdict = lower(kernel, X[:, 0].contiguous(), to="helion_mlir", check=True).check
+    reason = "nothing that the kernel returns is computed from what is written"
+    assert (verdict.state, verdict.reason) == ("not checked", reason)
 
 
 @helion.kernel()

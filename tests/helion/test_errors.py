@@ -211,3 +211,22 @@ def test_a_crash_of_a_pass_names_the_node(monkeypatch: pytest.MonkeyPatch):
         ToolError, match=rf"{line}: aten.sub.Tensor \(node [\w.]*sub\) does not lower to linalg.* crashed"
     ):
         lower_kernel(bytes_less_one, (torch.zeros(19, dtype=torch.int8),), dumps=False)
+
+
+@helion.kernel(config=helion.Config(block_sizes=[8]))
+def powers(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for rows in hl.tile(x.size(0)):
+        out[rows] = x[rows] ** x[rows]
+    return out
+
+
+def test_what_helion_generates_no_triton_of_is_told_in_a_few_lines():
+    line = powers.fn.__code__.co_firstlineno + 4
+    with pytest.raises(ExportError) as raised:
+        lower(powers, (torch.ones(19),), "helion_triton")
+    first, *others = str(raised.value).splitlines()
+    assert first.startswith(f"{__file__}:{line}: Helion cannot generate code for powers with this configuration")
+    assert first.endswith("(aten.pow.Tensor_Tensor): AssertionError")
+    assert len(others) == 4
+    assert "tlparse" not in str(raised.value)

@@ -208,8 +208,26 @@ def shadowed(x: torch.Tensor) -> torch.Tensor:
 
 def test_a_global_that_the_kernel_shadows(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(globals(), "shadow", ir.Context())
-    with pytest.raises(ExportError, match=r"(?s)test_lowering\.py:\d+: .*shadow.*globals"):
+    monkeypatch.setitem(globals(), "tile", ir.Context())  # of the same type
+    with pytest.raises(
+        ExportError, match=r"(?s)test_lowering\.py:\d+: .* local name\(s\) shadow also exist as globals"
+    ):
         irhelion.lower_kernel(shadowed, (X,))
+
+
+@helion.kernel()
+def rebinds(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for tile in hl.tile(x.size(0)):
+        out = x[tile, :]
+    return out
+
+
+def test_a_global_that_is_not_why_a_kernel_is_refused_is_not_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(globals(), "out", 5)
+    with pytest.raises(ExportError, match="Cannot modify host variable 'out'") as caught:
+        irhelion.lower_kernel(rebinds, (X,))
+    assert "globals" not in str(caught.value)
 
 
 @helion.kernel()

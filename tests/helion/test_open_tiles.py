@@ -92,6 +92,10 @@ def test_the_option_of_lower():
     low = irwidget.lower(cut, randn(9), to="helion_mlir", open_tiles=True, config="block_sizes=[4]")
     assert "%block_size_0: index" in low.text
     assert low.kernel.programs == ()
+    x = randn(9)
+    assert difference(low.run(x, config={"block_sizes": [2]}, opt_level=0), expected(x, 2)) < 1e-5
+    with pytest.raises(UsageError, match=r"run\(\) of a lowering to helion_mlir: .* 'configs'"):
+        low.run(x, configs=0)
     with pytest.raises(UsageError, match="triton_ir has the tile sizes of one configuration"):
         irwidget.lower(cut, randn(9), to="triton_ir", open_tiles=True)
     with pytest.raises(UsageError, match="has no option 'open_tiles'"):

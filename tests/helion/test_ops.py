@@ -65,6 +65,7 @@ FLOAT_OPS: dict[str, Callable[..., Any]] = {
     "sign": lambda x, y: torch.sign(x) + torch.sgn(y),
     "signbit": lambda x, y: torch.signbit(x),
     "copysign": lambda x, y: torch.copysign(x, y) + torch.copysign(x, y.half()),
+    "copysign of integers": lambda x, y: torch.copysign((x * 9).int(), y) + torch.copysign(y, (x * 9).int()),
     "hypot": lambda x, y: torch.hypot(x * 1e30, y * 1e30),
     "hypot beside NaN": lambda x, y: torch.hypot(x * INFINITE, (y - y) / 0),
     "scaled product": lambda x, y: torch.addcmul(x, torch.sign(y) * 3e38, x * 10, value=1e-3) / 1e36,

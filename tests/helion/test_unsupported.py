@@ -61,10 +61,23 @@ def too_large(x: torch.Tensor) -> torch.Tensor:
 
 
 @helion.kernel()
-def tenths(x: torch.Tensor) -> torch.Tensor:
+def logarithms(x: torch.Tensor) -> torch.Tensor:
     out = torch.empty_like(x)
     for tile in hl.tile(x.size(0)):
-        out[tile] = (x[tile] + x[tile]) * 0.1
+        out[tile] = torch.log2(x[tile])
+    return out
+
+
+def numbers_of(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    z = (0.2 - x) * 0.1 + torch.where(x > 0.3, y / 0.7, 0.9)
+    return torch.add(torch.sub(z - 0.1, y, alpha=0.3), x, alpha=0.7) + 0.6 % (y + 1.5) + torch.clamp(x, 0.1, 0.9)
+
+
+@helion.kernel()
+def numbers(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for tile in hl.tile(x.size(0)):
+        out[tile] = numbers_of(x[tile], y[tile])
     return out
 
 
@@ -96,12 +109,20 @@ def test_a_number_that_a_float_of_eight_bits_has_no_place_for():
 
 
 def test_constants_of_float64_in_tosa_are_of_float32_and_told():
-    x = X.double()
-    low = lower_kernel(tenths, (x,), aten="tosa")
+    x = X.abs().double() + 1
+    low = lower_kernel(logarithms, (x,), aten="tosa")
     assert [d.message for d in low.diagnostics] == [
-        "aten.mul.Tensor of float64 may have the digits of float32: torch-mlir's tosa form rounds constants to it"
+        "aten.log2.default of float64 may have the digits of float32: torch-mlir's tosa form rounds constants to it"
     ]
-    assert difference(lower_kernel(tenths, (x,)).run(x), x / 5) < 1e-15
+    assert difference(lower_kernel(logarithms, (x,)).run(x), torch.log2(x)) < 1e-14
+
+
+@pytest.mark.parametrize("aten", ["linalg-on-tensors", "tosa"])
+def test_numbers_beside_float64_have_all_their_digits(aten: str):
+    x = X.double()
+    low = lower_kernel(numbers, (x, x.sin()), aten=aten)
+    assert not low.diagnostics
+    assert difference(low.run(x, x.sin(), opt_level=0), numbers_of(x, x.sin())) < 1e-14
 
 
 @pytest.mark.parametrize("split", [1, 3])
