@@ -36,7 +36,6 @@ KEPT = {
     "tests/browser/test_sweep.py::test_a_click_opens_the_pass_diff_in_a_notebook": 0,
     "tests/core/test_batch.py::test_a_batch_goes_through_recurrent_layers": 1,
     "tests/core/test_batch.py::test_numbers_of_a_batch_are_cast_to_wider_ones": 2,
-    "tests/core/test_batch.py::test_operators_of_a_batch_are_as_in_eager_pytorch": 6,
     "tests/core/test_checking.py::test_a_wrong_rewrite_is_found_and_named": 6,
     "tests/core/test_checking.py::test_of_very_many_sums_none_is_called_wrong_that_rounds": 1,
     "tests/core/test_checking.py::test_right_programs_are_equal_at_every_level": 6,

@@ -15,7 +15,7 @@ from irwidget.frontends.decompositions_bytes import value_of
 from irwidget.frontends.decompositions_dynamic import is_open
 from irwidget.frontends.decompositions_empty import variances
 from irwidget.frontends.decompositions_kinds import How
-from irwidget.frontends.decompositions_narrow import single
+from irwidget.frontends.decompositions_narrow import HALVES, single
 
 aten: Any = torch.ops.aten
 prims: Any = torch.ops.prims
@@ -53,6 +53,23 @@ def _mean(x: Any, dims: Any = None, keepdim: bool = False, *, dtype: Any = None)
     return (wide.sum(dims, keepdim) / _count(x, dims, keepdim)).to(kind)
 
 
+def _is_half(x: Any, *_: Any) -> bool:
+    value = value_of(x)
+    return value.dtype in HALVES and is_open(value.shape)
+
+
+def _softmax(operator: Any) -> How:
+    """In float32, as eager PyTorch has it: torch-mlir casts to that itself."""
+
+    def made(x: Any, dim: int, half_to_float: bool) -> Any:
+        if not _is_half(x):
+            return NotImplemented
+        found = operator(single(x), dim, False)
+        return found if half_to_float else found.to(x.dtype)
+
+    return _is_half, made
+
+
 def _casts(x: Any, dtype: Any = None, **_: Any) -> bool:
     """Whether numbers beside a dynamic dimension are made others, or truths."""
     value = value_of(x)
@@ -80,6 +97,7 @@ def _cast(x: Any, dtype: Any = None, **how: Any) -> Any:
 IN_TOSA: dict[Any, How] = {
     **dict.fromkeys((aten.mean.default, aten.mean.dim), (_counts, _mean)),
     **dict.fromkeys((aten._to_copy.default, prims.convert_element_type.default), (_casts, _cast)),
+    **{one: _softmax(one) for one in (aten._softmax.default, aten._log_softmax.default)},
     **variances(is_open, of_all=True, count=_count),
 }
 """By operator: whether it is taken apart, and how."""

@@ -45,6 +45,7 @@ def others(given: Given, program: ExportedProgram, language: str = "") -> list[t
     from irwidget.frontends import (
         batching,
         complex_parts,
+        counting,
         decompositions,
         decompositions_empty,
         indices,
@@ -56,7 +57,7 @@ def others(given: Given, program: ExportedProgram, language: str = "") -> list[t
     backwards = indices.wrong(program, language)
     changes = (indices.from_the_front,) if backwards else ()
     if language == "TOSA" and refusing.is_dynamic(program):
-        changes = (*changes, batching.beside_inputs, inferring.inferred)
+        changes = (*changes, counting.counted, batching.beside_inputs, inferring.inferred)
     wrong = [
         f"{operator} is decomposed: as it is, torch-mlir lowers it to something else, or refuses it"
         for operator in chosen.wrong
@@ -83,6 +84,8 @@ def others(given: Given, program: ExportedProgram, language: str = "") -> list[t
         changes = (*changes, _with_known_sizes)
     if language == "TOSA" and batching.of(program):
         said.append("tensors with as many rows as an input are chosen beside it: TOSA has no sizes that are computed")
+    if language == "TOSA" and counting.of(program):
+        said.append("sizes that numbers are divided by, or the like, are counted: TOSA has none that are computed")
     if language == "TOSA" and inferring.of(program):
         said.append("dynamic sizes of views are inferred: TOSA has none that are computed")
     in_parts = complex_parts.has_complex(program)

@@ -91,7 +91,7 @@ def _computed(builder: Builder, operation: Any, shape: list[int]) -> ir.Value | 
     left, right, *scaled = operation.operands
     kind, factor, number = _kind(left), _number(scaled[0]) if scaled else 1, _number(right)
     build = _BUILT.get(kind, {}).get(_NAMES[operation.name])
-    if build is None or factor is None or _shape(left) is None:
+    if build is None or factor is None or _shape(left) is None or _kind(operation.results[0]) not in (kind, "i1"):
         return None
     if number is None and (_kind(right) != kind or _shape(right) is None or (kind == "f64" and factor == 1)):
         return None

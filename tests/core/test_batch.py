@@ -87,7 +87,10 @@ def means(x: torch.Tensor, places: torch.Tensor) -> Any:
     )
     losses = F.mse_loss(y, y * 2), F.kl_div(y.log_softmax(-1), y.softmax(-1), reduction="batchmean")
     rows = y.shape[0]
-    return *found, *spread, *losses, F.batch_norm(y, None, None, training=True), y / rows, y - rows, y.half() * 2
+    sizes = y / rows**0.5, y - rows, y.sum() / y.numel(), y * ((rows - 1) / (2 + rows)), y.half() * 2
+    halves = y.half().softmax(-1), y.bfloat16().log_softmax(1)
+    mean, var = torch.zeros(2), torch.ones(2)
+    return *found, *spread, *losses, *sizes, *halves, F.batch_norm(y, mean, var, training=True), mean + 0, var + 0
 
 
 def choices(x: torch.Tensor, places: torch.Tensor) -> Any:
@@ -179,3 +182,7 @@ def test_numbers_of_a_batch_are_cast_to_wider_ones(x: torch.Tensor, kind: torch.
 def test_what_would_take_too_many_pairs_is_refused(model: Callable[..., Any], operator: str) -> None:
     with pytest.raises(ExportError, match=rf"aten\.{operator} needs sizes as values, and TOSA's"):
         irwidget.lower(model, torch.ones(2, 65), to="tosa_mlir", dynamic_shapes=(BATCH,))
+
+
+def test_running_statistics_are_of_as_many_as_there_are() -> None:
+    _equal(torch.nn.BatchNorm1d(6).train(), X[1:].flatten(0, 1))
