@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 import pytest
@@ -195,3 +196,51 @@ def test_where_the_log_has_the_same_twice_it_does_not_say_of_how_many_runs(when)
     assert len(low.dumps) == 3
     assert any(one.message.startswith("The log has the same 3 times, one after the other") for one in low.diagnostics)
     assert not any("the same" in one.message for one in irwidget.open(log)[0].diagnostics)
+
+
+ADDS = """func.func @f(%x: i32) -> i32 {
+  %0 = arith.addi %x, %x : i32
+  %1 = arith.addi %x, %x : i32
+  %2 = arith.muli %0, %1 : i32
+  return %2 : i32
+}
+"""
+TO_LLVM = "builtin.module(func.func(canonicalize,cse),convert-func-to-llvm,convert-arith-to-llvm)"
+
+
+@pytest.mark.parametrize("flags", [(), ("--mlir-print-ir-after-change",), ("--mlir-print-ir-module-scope",)])
+@pytest.mark.parametrize(
+    ("pipeline", "names"),
+    [
+        (TO_LLVM, ("f", "h")),
+        (TO_LLVM, ("f", "f")),
+        ("builtin.module(func.func(cse,canonicalize),symbol-privatize)", ("f", "h")),
+    ],
+)
+def test_modules_that_a_tool_reads_one_after_the_other_are_lowerings_of_their_own(flags, pipeline, names):
+    """Where the passes begin with one function, that is not in the module before it, or written as none there is."""
+    how = (f"--pass-pipeline={pipeline}", "--mlir-print-ir-after-all", "--mlir-disable-threading", *flags)
+    parts = ADDS.replace("@f", f"@{names[0]}"), ADDS.replace("@f", f"@{names[1]}").replace("i32", "i64")
+
+    def opened(text: str):
+        found = irwidget.open(said("mlir-opt", text, "-split-input-file", *how))
+        return [(low.name, [(dump.name, dump.text) for dump in low.dumps]) for low in found]
+
+    apart = [one for part in parts for one in opened(part)]
+    assert len(apart) == 2
+    assert opened("// -----\n".join(parts)) == apart
+
+
+def test_a_function_that_a_pass_has_made_is_of_its_module():
+    """Such a pass may have printed nothing, told to or not: the passes do not begin again with what it made."""
+    function = "func.func @{}() {{\n  return\n}}\n"
+    texts = (
+        function.format("f"),
+        f"module {{\n{textwrap.indent(function.format('f'), '  ')}}}\n\n",
+        function.format("h"),
+    )
+    banner = "// -----// IR Dump After {} ({}) //----- //\n"
+    (low,) = irwidget.open(
+        "".join(banner.format(name.upper(), name) + text for name, text in zip("abc", texts, strict=True))
+    )
+    assert [dump.name for dump in low.dumps] == ["a", "b", "c"]
