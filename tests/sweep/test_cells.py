@@ -1,4 +1,4 @@
-"""Sweeps as data: what is run again, what two of them differ in, what is kept and in which order. Nothing is lowered."""
+"""Sweeps as data: what is run again, what two differ in, what is kept and in which order. Nothing is lowered."""
 
 from dataclasses import replace
 
@@ -121,27 +121,53 @@ class Other(nn.Linear):
     pass
 
 
+class Scaled(nn.Module):
+    def __init__(self, scale):
+        super().__init__()
+        self.scale, self.made = scale, object()
+
+
 def free(x):
     return x
 
 
-def test_a_model_is_told_by_its_source_and_the_shapes_of_what_it_has_and_is_given():
-    x = torch.zeros(1, 4)
+def same(x):
+    return x
+
+
+def test_a_model_is_told_by_its_source_its_settings_and_what_it_is_given():
+    x, net, eps = torch.zeros(1, 4), nn.Linear(4, 2), {"eps": 1e-3}
     models = [
-        (nn.Linear(4, 2), x),
+        (net, x),
         (nn.Linear(4, 3), x),
         (nn.Linear(4, 2).double(), x),
-        (nn.Linear(4, 2), torch.zeros(2, 4)),
-        (nn.Linear(4, 2), x.half()),
+        (net, torch.zeros(2, 4)),
+        (net, x.half()),
         (Other(4, 2), x),
-        Case(nn.Linear(4, 2), (x,), options={"elide": True}),
-        lambda: (nn.Linear(4, 2), x),
+        (nn.Conv2d(1, 1, 3), x),
+        (nn.Conv2d(1, 1, 3, stride=2), x),
+        (nn.Sequential(nn.LayerNorm(4)), x),
+        (nn.Sequential(nn.LayerNorm(4, **eps)), x),
+        (nn.Sequential(nn.LayerNorm(4)).eval(), x),
+        (Scaled(1), x),
+        (Scaled("1"), x),
+        Case(net, (x,), options={"elide": True}),
+        Case(net, (x,), options={"elide": False}),
+        Case(net, kwargs={"input": x}),
+        Case(net, kwargs={"other": x}),
+        lambda: (net, x),
         free,
+        (free, x),
+        (same, x),
+        (free, x, 2),
+        (free, x, 3),
+        (free, (x, 3)),
         "module {}",
     ]
     told = [driver._identity(model) for model in models]
     assert len(set(told)) == len(models)
     assert told[0] == driver._identity((nn.Linear(4, 2), x + 1)) == driver._identity(Case(nn.Linear(4, 2), (x,)))
+    assert driver._identity((Scaled(1), x, object())) == driver._identity((Scaled(1), x, object()))
     assert told[-1] == "module {}"
 
 
