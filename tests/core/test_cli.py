@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from irwidget import cli, notebooks, routes
+from irwidget import cli, commands, notebooks, routes
+from irwidget.frontends.cell import Candidate
+from irwidget.result import Lowering
+from irwidget.trace import Trace, dump
 from tests.core.test_kernel_cells import HELION, LAUNCH, REFUSED, TRITON
 
 MODEL = """
@@ -145,6 +148,21 @@ def test_a_notebook_is_run_in_its_folder_and_shows_what_each_cell_lowered_once(t
 def test_bad_commands(words, code, message, capsys):
     assert cli.main(words) == code
     assert message in capsys.readouterr().err
+
+
+def test_lowerings_and_models_of_one_name_are_told_apart():
+    dumps = (dump("input", "module {\n}\n", step=-1),)
+    names = ["f", "", "f", "g", ""]
+    found = commands._by_name([Lowering(Trace("raw_ir", dumps, (), name=name)) for name in names])
+    assert [(key, low.name) for key, low in found.items()] == [
+        ("f:0", "f"), ("1", ""), ("f:2", "f"), ("g", "g"), ("4", "")
+    ]  # fmt: skip
+    models = [Candidate(name, None, ()) for name in ("f", "g", "f", "f")]
+    assert list(commands.named(models)) == ["f", "g", "f_2", "f_3"]
+    keys = [
+        commands._key("f", "tosa_mlir", models[:several], ["x"] * wanted) for several in (1, 2) for wanted in (1, 2)
+    ]
+    assert keys == ["tosa_mlir", "tosa_mlir", "f", "f:tosa_mlir"]
 
 
 def test_tables(capsys):
