@@ -47,7 +47,7 @@ def test_two_sweeps_differ_in_versions_states_and_places_of_failures():
             "  b to t: ok, was failed: p: x.y: no",
             "",
             "Fail elsewhere:",
-            "  c to t: timeout: p: ; was failed: p: ",
+            "  c to t: timeout: p; was failed: p",
         ]
     )
     assert ([one.model for one in found.added], [one.model for one in found.removed]) == (["f"], ["e"])
