@@ -25,6 +25,8 @@ RESOURCES = b"{-#\n  dialect_resources: {\n  }\n#-}\n"
         (b"", MODULE + RESOURCES, b"\n" + ALIAS + MODULE, ("module", "", False)),
         (b"", MODULE + ALIAS, b"noise\n", ("module", "", False)),
         (b"", MODULE + b"\n", ALIAS + MODULE, ("module", "", False)),
+        (b"", MODULE + b"\n" + ALIAS + b"\n", ALIAS + MODULE, ("module", "", False)),
+        (b"", b'func.func private @f() attributes {a = "{"}\n', b"x\n}\n", ("func.func", "f", False)),
         (b"", b'module @m attributes {a = "{"} {\n}\n', b"}\n", ("module", "m", False)),
         (b"", b'"builtin.module"() ({\n}) : () -> ()\n', b"", ("builtin.module", "", False)),
         (b"", b"func.func private @f()", b"", ("func.func", "f", True)),
