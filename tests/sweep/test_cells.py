@@ -190,9 +190,9 @@ def test_keys_of_a_sweep_tell_whether_dumps_are_kept_and_the_line_counts_failure
     columns = [Column("t", "raw_ir")]
     (kept,), (not_kept,) = (driver._tasks({"a": ("module {}",)}, columns, {}, 1, dumps, {}) for dumps in (True, False))
     assert kept.key != not_kept.key
-    line = driver._Progress(2, 0, True)
-    for cell in CELLS[:2]:
+    line = driver._Progress(3, 0, True)
+    for cell in CELLS[:3]:
         line.add(cell)
     line._shown -= 1
     line.show(3)
-    assert "sweep: 2 of 2 cells in 0 s, 1 not ok, 3 on their way" in capsys.readouterr().err
+    assert "sweep: 3 of 3 cells in 0 s, 2 not ok, 3 on their way" in capsys.readouterr().err
