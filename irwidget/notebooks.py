@@ -22,16 +22,12 @@ class Part:
     lowerings: tuple[Lowering, ...] = ()
 
 
-def lowerings(path: Path) -> list[Lowering]:
-    """Run the code cells of a notebook here, in its folder, and give every lowering that they showed.
+def told(path: Path) -> list[Part]:
+    """Run the code cells of a notebook here, in its folder, and give each with every lowering that it showed, and the
+    words between.
 
     Raises UsageError when it is no notebook, when a cell fails, or when it lowers nothing.
     """
-    return [lowering for part in told(path) for lowering in part.lowerings]
-
-
-def told(path: Path) -> list[Part]:
-    """The same, cell by cell, with the words between."""
     from IPython.core.interactiveshell import InteractiveShell
     from IPython.utils.capture import capture_output
 
@@ -78,7 +74,7 @@ def _lowering(shown: Any) -> Lowering:
 def page(path: Path) -> str:
     """The notebook, run here, as one offline page: its words, its code, and a view for what each cell lowered.
 
-    Raises as `lowerings` does.
+    Raises as `told` does.
     """
     from irwidget.views import markdown, offline
     from irwidget.views.markup import tag

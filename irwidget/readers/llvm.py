@@ -162,7 +162,7 @@ _BEGIN = (b"source_filename = ", b"target ", b"declare ", b"define ", b"attribut
 def is_torn(data: bytes, rest: bytes) -> bool:
     """Whether a text that a log ends with is empty, or ends within a line, as far as that can be told."""
     if rest.strip():
-        return b"\n" not in rest and any(word.startswith(rest) for word in _BEGIN)
+        return any(word.startswith(rest) for word in _BEGIN)
     return not data.strip() or (not data.endswith(b"\n") and _LINE_ENDS.search(data) is None)
 
 

@@ -302,10 +302,10 @@ def merged(function: Function) -> Function:
         phis = [line for line in follows.lines if is_phi(line)]
         names = {result(line): value for line in phis for value, _ in _PHI.findall(line)[:1]}
         rest = [line for line in follows.lines if not is_phi(line)]
-        blocks[at] = Block(blocks[at].label, (*blocks[at].lines[:-1], *rest))
-        old = follows.label
+        own = blocks[at] = Block(blocks[at].label, (*blocks[at].lines[:-1], *rest))
         blocks = [one for one in blocks if one is not follows]
-        labels = {f"%{old}": f"%{blocks[at].label}"} if at < len(blocks) else {}
+        at = blocks.index(own)  # what follows may stand before it
+        labels = {f"%{follows.label}": f"%{own.label}"}
         function = renamed(replace(function, blocks=tuple(blocks)), {**names, **labels})
         blocks = list(function.blocks)
     return replace(function, blocks=tuple(blocks))

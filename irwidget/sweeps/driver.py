@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from irwidget import display, routes
 from irwidget.errors import IRWidgetError, ToolError, UsageError
@@ -59,8 +60,9 @@ def sweep(
     on where it was stopped: cells that were asked for in the same way (model,
     target, options, versions of the toolchain) are not run again. What failed is
     kept, too; `retry=True` runs it again. A changed `forward` is noticed in its
-    source, changed weights are not. `dumps=False` keeps no IR. `progress` prints a
-    line while it runs; by default, in a notebook or a terminal.
+    source, as are numbers and words that it is given or that its modules have (a
+    stride), changed weights are not. `dumps=False` keeps no IR. `progress` prints
+    a line while it runs; by default, in a notebook or a terminal.
 
     Raises UsageError for unknown IR types, ToolError when the executor breaks or
     the file cannot be written; what was done by then is kept in the file.
@@ -161,7 +163,9 @@ def _pickled(name: str, model: Any) -> bytes:
 
 
 def _identity(model: Any) -> str:
-    """What can be told of a case without lowering it: its source, and the shapes of its inputs and parameters."""
+    """What can be told of a case without lowering it: its source, the shapes of its inputs and parameters, and the
+    numbers and words that it is given and that its modules have.
+    """
     import inspect
 
     import torch
@@ -184,11 +188,25 @@ def _identity(model: Any) -> str:
             parts.append(inspect.getsource(thing))
         except (OSError, TypeError):
             parts.append(str(getattr(thing, "__qualname__", "")))
+        if isinstance(piece, torch.nn.Module):
+            parts += [f"{name}={value!r}" for name, value in vars(piece).items() if _is_plain(value)]
     if isinstance(obj, torch.nn.Module):
         parts += [f"{name}{tuple(value.shape)}{value.dtype}" for name, value in obj.state_dict().items()]
-    leaves = pytree.tree_leaves((rest, more))
-    parts += [f"{tuple(x.shape)}{x.dtype}" if isinstance(x, torch.Tensor) else type(x).__name__ for x in leaves]
-    return "\n".join(parts)
+    leaves, structure = pytree.tree_flatten((rest, more))
+    parts += [f"{tuple(x.shape)}{x.dtype}" if isinstance(x, torch.Tensor) else _without_address(x) for x in leaves]
+    return "\n".join([*parts, _without_address(structure)])
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether this is numbers and words alone, as a stride."""
+    if isinstance(value, tuple | list):
+        return all(map(_is_plain, cast("Sequence[Any]", value)))
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+def _without_address(value: Any) -> str:
+    """What an object is printed as, without where it lies, which is another in each process."""
+    return re.sub(r"\b0x[0-9a-f]+", "", repr(value))
 
 
 def _is_done(cell: Cell | None, task: Task, retry: bool) -> bool:

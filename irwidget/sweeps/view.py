@@ -58,10 +58,10 @@ def _mark(cell: Cell | None) -> str:
 
 
 def why(cell: Cell) -> str:
-    """Status, pass, op and the first line of the message, unless that says no more than those."""
+    """Status, pass, op and the first line of the message, as far as there are any."""
     first = cell.message.split("\n")[0]
     short = first if len(first) <= 160 else first[:159] + "…"
-    return f"{cell.status}: {cell.where}: {short}" if cell.where else f"{cell.status}: {short}"
+    return ": ".join(part for part in (cell.status, cell.where, short) if part)
 
 
 def _html_cell(cell: Cell | None) -> str:

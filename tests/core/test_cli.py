@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from irwidget import cli, routes
+from irwidget import cli, commands, notebooks, routes
+from irwidget.frontends.cell import Candidate
+from irwidget.result import Lowering
+from irwidget.trace import Trace, dump
 from tests.core.test_kernel_cells import HELION, LAUNCH, REFUSED, TRITON
 
 MODEL = """
@@ -95,6 +98,43 @@ def test_a_notebook_of_kernels_and_programs_shows_their_own_views(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        (["x = 1", "# words", "assert x == 2, x"], "code cell 2 fails: 1"),
+        (["x = 1", "x =", "1 / 0"], "code cell 2 fails: invalid syntax"),
+        (["x = 1", "# words"], "lowers nothing: no cell begins with %%lower or %lower, or ends with a lowering"),
+        ([{"source": []}], "is no notebook: it has no cells, or none with a type and a text"),
+    ],
+)
+def test_a_notebook_that_gives_no_page_says_which_cell(cells, said, tmp_path, capsys):
+    kinds = {True: "markdown", False: "code"}
+    made = [{"cell_type": kinds[one[0] == "#"], "source": [one]} if isinstance(one, str) else one for one in cells]
+    (tmp_path / "n.ipynb").write_text(json.dumps({"cells": made}))
+    before = os.getcwd()
+    assert cli.main(["export", str(tmp_path / "n.ipynb"), "--html", str(tmp_path / "n.html")]) == 2
+    assert said in capsys.readouterr().err
+    assert (os.getcwd(), os.listdir(tmp_path)) == (before, ["n.ipynb"])
+
+
+def test_a_notebook_is_run_in_its_folder_and_shows_what_each_cell_lowered_once(tmp_path):
+    cells = ["# A *title*\n\n  Words of `x`\nin two lines.\n\nMore.", "not words"]
+    code = ["import irwidget", "low = irwidget.lower(open('a.mlir').read(), to='raw_ir')\nlow", "x = 2", "low"]
+    made = [{"cell_type": "markdown" if at < 1 else "raw", "source": [one]} for at, one in enumerate(cells)]
+    (tmp_path / "n.ipynb").write_text(
+        json.dumps({"cells": made + [{"cell_type": "code", "source": one.splitlines(True)} for one in code]})
+    )
+    (tmp_path / "a.mlir").write_text("module {\n}\n")
+    parts = notebooks.told(tmp_path / "n.ipynb")
+    assert [(part.words, part.code, len(part.lowerings)) for part in parts] == [
+        (cells[0], "", 0),
+        *(("", one, int(one.endswith("\nlow"))) for one in code),
+    ]
+    assert notebooks.introduction(tmp_path / "n.ipynb") == ("A *title*", "Words of x in two lines.")
+    (tmp_path / "bare.ipynb").write_text(json.dumps({"cells": []}))
+    assert notebooks.introduction(tmp_path / "bare.ipynb") == ("bare", "")
+
+
+@pytest.mark.parametrize(
     ("words", "code", "message"),
     [
         (["lowr"], 2, "Did you mean lower"),
@@ -108,6 +148,21 @@ def test_a_notebook_of_kernels_and_programs_shows_their_own_views(tmp_path):
 def test_bad_commands(words, code, message, capsys):
     assert cli.main(words) == code
     assert message in capsys.readouterr().err
+
+
+def test_lowerings_and_models_of_one_name_are_told_apart():
+    dumps = (dump("input", "module {\n}\n", step=-1),)
+    names = ["f", "", "f", "g", ""]
+    found = commands._by_name([Lowering(Trace("raw_ir", dumps, (), name=name)) for name in names])
+    assert [(key, low.name) for key, low in found.items()] == [
+        ("f:0", "f"), ("1", ""), ("f:2", "f"), ("g", "g"), ("4", "")
+    ]  # fmt: skip
+    models = [Candidate(name, None, ()) for name in ("f", "g", "f", "f")]
+    assert list(commands.named(models)) == ["f", "g", "f_2", "f_3"]
+    keys = [
+        commands._key("f", "tosa_mlir", models[:several], ["x"] * wanted) for several in (1, 2) for wanted in (1, 2)
+    ]
+    assert keys == ["tosa_mlir", "tosa_mlir", "f", "f:tosa_mlir"]
 
 
 def test_tables(capsys):

@@ -87,8 +87,8 @@ def test_of_what_a_file_holds_those_are_chosen_that_are_named(capsys):
     two = irwidget.lower(IR, to="raw_ir", pipeline="mlir-opt --cse", name="cse")
     save([irwidget.load("one.irtrace"), two], "two.irtrace")
     capsys.readouterr()
-    for words in (["show", "two.irtrace"], ["open", "two.irtrace"]):
-        assert cli.main([*words, "--model", "a.mlir", "--to", "raw_ir", "-o", "-"]) == 0
+    for command, model in (("show", "a.mlir"), ("show", "0"), ("open", "a.mlir")):
+        assert cli.main([command, "two.irtrace", "--model", model, "--to", "raw_ir", "-o", "-"]) == 0
         assert capsys.readouterr() == (OUT, "")
     assert cli.main(["compare", "two.irtrace"]) == 0
     whole = capsys.readouterr().out

@@ -505,6 +505,17 @@ def largest(x: torch.Tensor, count: hl.constexpr) -> torch.Tensor:
     return out
 
 
+@helion.kernel(config=helion.Config(block_sizes=[4, 16]))
+def variances_of_tiles(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty([x.size(0)], dtype=x.dtype, device=x.device)
+    for rows in hl.tile(x.size(0)):
+        total = hl.zeros([rows], dtype=torch.float32)
+        for columns in hl.tile(x.size(1)):
+            total = total + torch.var(x[rows, columns], 1, correction=2)
+        out[rows] = total
+    return out
+
+
 @helion.kernel()
 def variances(x: torch.Tensor) -> torch.Tensor:
     out = torch.empty([x.size(0)], dtype=x.dtype, device=x.device)

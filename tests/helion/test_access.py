@@ -23,7 +23,8 @@ from irwidget.helion import emit_kernel, lower_kernel, outside
 from irwidget.helion.check import checked
 from irwidget.toolchain import mlir
 from tests.helion import kernels_access as kernels
-from tests.helion.cases import difference
+from tests.helion import kernels_idioms as idioms
+from tests.helion.cases import difference, eager_slices
 
 ATEN = ("linalg-on-tensors", "tosa", "stablehlo", "raw")
 SIZES = (0, 1, 1, 2, 3, 5, 7, 8, 13)
@@ -376,3 +377,9 @@ def test_an_expanded_argument_has_one_element_for_all_of_a_dim():
         assert low.verify() is None
         got = low.run(opt_level=0, check_bounds=True)
         assert difference(got, [x * scale[:, None] + shift, x + shift]) < 1e-6
+
+
+def test_a_slice_has_the_last_position_that_its_steps_reach():
+    x = torch.randn(20, 32, generator=torch.Generator().manual_seed(1))
+    low = lower_kernel(idioms.strided_slices, (x,), dumps=False)
+    torch.testing.assert_close(low.run(opt_level=0), eager_slices(x))

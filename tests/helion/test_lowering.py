@@ -308,6 +308,16 @@ def test_a_reduction_that_helion_splits_is_lowered_whole():
         lowering.run()
 
 
+def test_a_variance_of_a_ragged_tile_is_by_the_lanes_that_exist_without_its_correction():
+    """Helion cannot compile it either."""
+    lowering = irhelion.lower_kernel(idioms.variances_of_tiles, (torch.randn(6, 40),), dumps=False)
+    assert "%cst = arith.constant dense<2.000000e+00> : tensor<f32>" in lowering.mlir
+    lanes = re.search(r"(%\w+) = affine.min affine_map<\(d0\) -> \(-d0 \+ 40, 16\)>", lowering.mlir)
+    assert lanes
+    assert f"arith.index_cast {lanes[1]} : index to i64" in lowering.mlir
+    assert lowering.mlir.count("arith.select") == 2, "values are masked for the mean, squares for the variance"
+
+
 # --- crashes and wrong memory ---------------------------------------------------------------
 
 

@@ -583,3 +583,9 @@ def test_an_index_is_computed_from_its_expression_and_not_from_text():
     for unknown in (sympy.sin(x), x + sympy.Symbol("z")):
         with pytest.raises(KeyError):
             traffic.value_of(unknown, {"x": 1})
+
+
+def test_of_a_kernels_buffers_those_are_counted_together_that_several_operations_access(monkeypatch):
+    monkeypatch.setattr(traffic, "touched", dict)
+    parts = [{"arg0": [1], "buf0": [2, 3]}, {"buf0": [4], "buf1": [5]}, {"buf1": [6], "arg1": [7]}]
+    assert traffic.together(parts) == {"buf0": [2, 3, 4], "buf1": [5, 6]}

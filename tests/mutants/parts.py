@@ -72,7 +72,8 @@ PARTS: Mapping[str, Part] = {
     "readers": Part(
         tuple(f"irwidget/readers/{name}.py" for name in _READERS),
         tuple(
-            f"tests/readers/test_{name}.py" for name in ("llvm_banners", "open", "xla", "loops", "prefixes", "printed")
+            f"tests/readers/test_{name}.py"
+            for name in ("mlir_texts", "llvm_banners", "places", "open", "xla", "loops", "prefixes", "printed")
         ),
     ),
     "formats": Part(
@@ -97,5 +98,9 @@ PARTS: Mapping[str, Part] = {
     "spyre": Part(
         tuple(f"irwidget/spyre/{name}.py" for name in ("division", "scratchpad", "superdsc", "layout", "tiling")),
         ("tests/spyre/test_table.py", "tests/spyre/test_division.py", "tests/spyre/test_tiling.py"),
+    ),
+    "sweeps": Part(
+        tuple(f"irwidget/sweeps/{name}.py" for name in ("cells", "comparison", "driver", "result", "store", "stored")),
+        ("tests/sweep/test_cells.py", "tests/format/test_sweep.py"),
     ),
 }

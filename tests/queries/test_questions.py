@@ -12,7 +12,7 @@ from irwidget.queries.questions import Questions
 from irwidget.trace import Dump, Failure, Location, Step, Trace, dump
 from irwidget.trace.texts import Computed
 
-CELL = "def f(x):\n    y = x * 2\n    return y - x\n"
+CELL = "def f(x):\n    y = x * 2\n    return y - x"
 INPUT = """func.func @f(%arg0: f32) -> f32 {
   %0 = arith.constant 2.0 : f32
   %1 = arith.mulf %arg0, %0 : f32
@@ -146,6 +146,7 @@ def test_a_line_and_what_it_was(asked):
         },
     }
     assert asked.line("3", 3)["last_changed_by"] == "torch.export"
+    assert asked.line("3", 3)["source"] == {"place": "cell.py:3", "code": "return y - x"}
     assert asked.line("translate", 2)["last_changed_by"] == "translate"
     assert asked.line("translate", 2)["source"] is None
 

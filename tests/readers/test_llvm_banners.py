@@ -121,6 +121,22 @@ def test_a_loop_of_machine_ir_is_in_no_function_of_llvms():
     assert shown == [("mir", "module"), ("mir", "%l in function f"), ("mir", "f")]
 
 
+def test_functions_that_go_down_to_machine_ir_one_after_the_other_are_of_one_program():
+    log = ""
+    for name in "fg":
+        text = f"define i32 @{name}(i32 %a) {{\n  ret i32 %a\n}}\n"
+        machine = f"# Machine code for function {name}: IsSSA\n\nbb.0:\n# End machine code for function {name}.\n\n"
+        log += f"*** IR Dump After Safe Stack (safe-stack) ***\n{text}"
+        log += f"# *** IR Dump After Finalize ISel (finalize-isel) ***:\n{machine}"
+    (low,) = irwidget.open(log)
+    assert [(dump.name, dump.language, str(dump.scope)) for dump in low.dumps] == [
+        ("safe-stack", "llvm", "f"),
+        ("finalize-isel", "mir", "f"),
+        ("safe-stack", "llvm", "g"),
+        ("finalize-isel", "mir", "g"),
+    ]
+
+
 BANNER = "; *** IR Dump After {} on {} ***\n"
 
 

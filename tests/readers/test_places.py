@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 import irwidget
+from irwidget.readers.putting import PlacedText, PutTarget, put
 from irwidget.trace import Location
 
 PROGRAM = """
@@ -84,3 +85,26 @@ def test_numbers_of_a_function_that_is_put_back_are_said_to_be_its_own():
     assert [one.message.partition(", on, ")[2][:36] for one in low.diagnostics] == [
         "numbers of metadata and attributes ("
     ]
+
+
+def test_places_go_with_the_functions_that_are_put_into_a_module():
+    def define(name, number):
+        return f"define i32 @{name}() {{\n  ret i32 {number}\n}}\n"
+
+    f, g = Location("x.c", 1), Location("x.c", 2)
+    whole = PlacedText(define("f", 0) + "\n" + define("g", 0))
+    both = PlacedText(define("g", 2) + "\n" + define("f", 1), (None, g, None, None, None, f, None))
+    made = PlacedText(define("f", 1) + "\n" + define("g", 2), (None, f, None, None, None, g, None, None))
+    assert put(whole, both, PutTarget("llvm", "", "", several=("f", "g"))) == made
+    assert put(whole, both, PutTarget("llvm", "", "", several=("f", "h"))) is None
+    module = "#m = 1\nmodule {\n  func.func @f() {\n    a.b #m\n  }\n  func.func @g() {\n    a.c\n  }\n}\n"
+    part = PlacedText("#x = 2\nfunc.func @g() {\n  a.c #x\n}\n", (None, f, g, None, None))
+    found = put(PlacedText(module, (None,) * 10), part, PutTarget("mlir", "func.func", "g"))
+    assert found == PlacedText(
+        module.replace("#m = 1", "#m = 1\n#x = 2").replace("a.c", "a.c #x"),
+        (*(None,) * 6, f, g, None, None, None),
+    )
+    part = PlacedText("func.func @f() {\n  a.d\n}\n", (f, g, None, None))
+    found = put(PlacedText(module, (None,) * 10), part, PutTarget("mlir", "func.func", "f"))
+    left = module.replace("#m = 1\n", "").replace("a.b #m", "a.d")
+    assert found == PlacedText(left, (None, f, g, *(None,) * 6)), "the alias is gone, and its line"

@@ -242,3 +242,26 @@ def test_phis_forget_the_blocks_that_do_not_lead_to_them_any_more():
     whole = llvm_text.merged(made)
     assert [block.lines[-1] for block in whole.blocks] == ["ret i32 1"]
     assert verified(f"declare i32 @other(i32, ...)\n{whole.text()}") is None
+
+
+BACKWARDS = """\
+define i32 @f(i1 %x) {
+entry:
+  br i1 %x, label %a, label %c
+b:
+  br label %c
+a:
+  br label %b
+c:
+  %r = phi i32 [ 1, %entry ], [ 2, %b ]
+  ret i32 %r
+}
+"""
+
+
+def test_a_block_takes_over_one_that_stands_before_it():
+    (function,) = llvm_text.read(BACKWARDS)
+    whole = llvm_text.merged(function)
+    assert [block.label for block in whole.blocks] == ["entry", "a", "c"]
+    assert whole.blocks[2].lines[0] == "%r = phi i32 [ 1, %entry ], [ 2, %a ]"
+    assert verified(whole.text()) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 
 import pytest
@@ -12,7 +13,11 @@ import irwidget
 from irwidget import spyre
 from irwidget.errors import UnsupportedError, UsageError
 from irwidget.spyre.expressions import Coordinate, Term
+from irwidget.spyre.formats import DeviceFormat
+from irwidget.spyre.layout import DeviceLayout
 from irwidget.spyre.picture import picture
+from irwidget.spyre.recorded.data import FoundArg, FoundBuffer, FoundCall, FoundKernel, FoundOp
+from irwidget.spyre.recorded.hostcode import read_host
 from irwidget.spyre.recorded.terms import coordinate
 from tests.spyre import recorded
 
@@ -185,3 +190,98 @@ def test_coordinates_are_read_from_text(text, made):
 def test_other_coordinates_are_refused(text):
     with pytest.raises(UnsupportedError, match="no coordinate that is understood"):
         coordinate(text)
+
+
+HOST = """
+async_compile = SpyreAsyncCompile()
+k0 = async_compile.sdsc("k0", [
+    LoopSpec(sympify("2"), [
+        LoopSpec(3, [OpSpec(op="add", is_reduction=False,
+            iteration_space={sympify("c0"): (Integer(4), 2), Symbol("c1"): (64, 1)},
+            args=[
+                TensorArg(True, -1, DataFormats.SEN169_FP16, [1, 4, 64], [sympify("0"), "c0 + 2", "c1"],
+                          {"lx": 128}, stride_map=[-1, 64, 1], name="arg0_1"),
+                TensorArg(is_input=False, arg_index=0, device_dtype="x", device_size=[64],
+                          device_coordinates=[IndirectAccess("i")], allocation={"hbm": "64"}),
+            ],
+            op_info={"constants": {"low": -inf, "high": inf, "f": float("2.5"), "minus": -(1, 2), **more}})],
+            tiled_symbols=["c1"]),
+        OpSpec("copy", True, {}, [], {}),
+    ], [Symbol("c0")]),
+    OpSpec("copy", True, {}, []),
+    UnimplementedOp(op="sinc"),
+])
+second = other.triton("k1", [])
+def unused(args):
+    k0.run(z)
+def call(args):
+    arg0_1, arg1_1 = args
+    args.clear()
+    assert_size_stride(arg0_1, (4, 64), (64, 1))
+    assert_size_stride(unknown, (4,), (1,))
+    with device(0):
+        buf0 = spyre_empty_with_layout((4, 64), (64, 1), torch.float16,
+            SpyreTensorLayout([1, 4, 64], [-1, 64, 1], DataFormats.IEEE_FP32, element_arrangement="KN"))
+        buf1 = spyre_empty_with_layout((4,), (1,), torch.float16, None)
+        assert_size_stride(buf0, (9,), (1,))
+        if True:
+            k0.run(arg0_1, buf0[0], *rest)
+        third.run(arg0_1)
+    buf2 = reinterpret_tensor(buf0, (256,), (1,), 0)
+    buf3 = as_strided(elsewhere, (2,), (1,))
+    buf4 = spyre_constant_tensor(1.0, d, dtype=torch.int64)
+    buf5 = spyre_constant_tensor(1.0, d)
+    buf6 = torch.ops.aten.sort(arg0_1)
+    buf7 = buf6[0]
+    buf8 = buf2
+    buf9 = 3
+    del buf6
+    wait()
+    torch.sync(arg0_1)
+    return buf2, buf8
+"""
+
+
+def test_a_host_module_is_read_statement_by_statement():
+    """Loops in loops, numbers that are no literals, blocks, other names, and calls that launch nothing of ours."""
+    args = (
+        FoundArg(True, -1, "SEN169_FP16", (1, 4, 64), ("0", "c0 + 2", "c1"), "lx", 128, "arg0_1", (-1, 64, 1)),
+        FoundArg(False, 0, "x", (64,), ("IndirectAccess(i)",), "hbm", 64),
+    )
+    constants = {"low": -math.inf, "high": math.inf, "f": 2.5, "minus": "-(1, 2)"}
+    space = (("c0", 4, 2), ("c1", 64, 1))
+    found = read_host(HOST, "host.py")
+    assert found.kernels == (
+        FoundKernel(
+            "k0",
+            (
+                FoundOp("add", False, space, args, {"constants": constants}, ((0, 2), (1, 3)), ("c0", "c1")),
+                FoundOp("copy", True, (), (), {}, ((0, 2),), ("c0",)),
+                FoundOp("copy", True, (), (), {}),
+            ),
+            unimplemented="sinc",
+        ),
+    )
+    laid = DeviceLayout((1, 4, 64), (-1, 64, 1), DeviceFormat("IEEE_FP32", 64), "KN")
+    buffers = [
+        FoundBuffer("arg0_1", (4, 64), (64, 1), kind="input"),
+        FoundBuffer("arg1_1", (), (), kind="input"),
+        FoundBuffer("buf0", (4, 64), (64, 1), "float16", laid),
+        FoundBuffer("buf1", (4,), (1,), "float16"),
+        FoundBuffer("buf2", (4, 64), (64, 1), "float16", laid),
+        FoundBuffer("buf3", (), ()),
+        FoundBuffer("buf4", (), (), "int64", kind="constant"),
+        FoundBuffer("buf5", (), (), "float16", kind="constant"),
+        FoundBuffer("buf6", (), (), kind="fallback"),
+        FoundBuffer("buf7", (), (), kind="fallback"),
+        FoundBuffer("buf8", (4, 64), (64, 1), "float16", laid),
+    ]
+    assert found.buffers == {one.name: one for one in buffers}
+    assert found.calls == (
+        FoundCall("k0", ("arg0_1", "buf0[0]")),
+        FoundCall(text="third.run(arg0_1)"),
+        FoundCall(text="torch.ops.aten.sort(arg0_1)", makes="buf6"),
+        FoundCall(text="torch.sync(arg0_1)"),
+    )
+    assert found.outputs == ("buf2", "buf8")
+    assert read_host("def call(args):\n    return arg0_1\n", "host.py").outputs == ("arg0_1",)

@@ -14,9 +14,11 @@ from irwidget import display, layouts
 from irwidget.errors import UnsupportedError, UsageError
 from irwidget.frontends import triton as frontend
 from irwidget.layouts import code, moving, text, types
+from irwidget.layouts.found import of
 from irwidget.layouts.placement import layouts as all_of
 from irwidget.result import Lowering
 from irwidget.toolchain import forked, triton_layouts, triton_private
+from irwidget.trace import Trace, dump
 from irwidget.views.base import SAVED
 from tests.sampling import sampled
 from tests.triton import kernels
@@ -402,6 +404,38 @@ tensor<4x8xf16, #blocked>, tensor<4xi1, #ttg.slice<{dim = 1, parent = #blocked}>
         (5, "%buffer", (2, 4, 8), "f16"),
         (6, "", (4, 8), "!tt.ptr<bf16>"),
     ]
+
+
+def test_a_line_has_the_layout_of_its_first_result_and_lines_are_listed_as_spans():
+    names = [f"    %y{at} = arith.negf %a : tensor<8xf32, #blocked>" for at in range(8)]
+    lines = [
+        "  tt.func public @f(%a: tensor<8xf32, #blocked>) {",
+        *names,
+        "    scf.yield",
+        "    %s:2 = scf.for %i = %b to %c step %d iter_args(%e = %a) -> (tensor<4xf16, #x>, tensor<2xi1, #y>) {",
+        "    tt.store %p, %a : tensor<8x!tt.ptr<f32>, #blocked>",
+    ]
+    asked = []
+
+    def ask(questions):
+        asked.append([one.type for one in questions])
+        return [triton_layouts.Answer(why="nobody knows") for _ in questions]
+
+    trace = Trace("triton_gpu_ir", (dump("input", "\n".join(lines), step=-1),), (), name="f")
+    found = of(trace, 0, ask)
+    kinds = [f"tensor<{kind}>" for kind in ("8xf32, #blocked", "4xf16, #x", "2xi1, #y", "8x!tt.ptr<f32>, #blocked")]
+    assert [found[line].type.text for line in (1, 9, 11, 12)] == [kinds[at] for at in (0, 0, 1, 3)]
+    assert asked == [kinds], "at once"
+    with pytest.raises(UsageError, match="line 10 of input has no tensor with a layout; lines 1-9, 11-12 do"):
+        found[10]
+    assert str(found.text).splitlines()[:4] == [
+        "f, after input: 4 layouts",
+        f"  {kinds[0]}: not available: nobody knows",
+        "    #blocked",
+        "    %a, %y0, %y1, %y2, %y3, %y4 and 3 more",
+    ]
+    with pytest.raises(UsageError, match="f has no dump with layouts"):
+        of(trace)
 
 
 def test_conversions_of_a_dump_are_at_their_lines(low):

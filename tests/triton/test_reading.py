@@ -685,6 +685,14 @@ def test_random_floats_are_read_and_said_to_be_the_cpus():
     assert seen == [(torch.rand(4) * 2).tolist()]
     assert [one.message.partition(" that")[0] for one in launches.diagnostics] == ["floats", "random numbers"]
 
+    def beside_others():
+        drawn, given = torch.randint(0, 9, (4,), device="cuda"), torch.arange(4, device="cuda")
+        seen.append(torch.equal(given, drawn))
+        reading[(1,)](given, given, given, 4)
+
+    launches = frontend.capture(beside_others, CAN_READ)
+    assert [one.message.partition(" that")[0] for one in launches.diagnostics] == ["random numbers"]
+
 
 @pytest.mark.parametrize("values", [True, False])
 def test_tensors_are_made_of_lists_of_elements(values):

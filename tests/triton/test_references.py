@@ -537,6 +537,10 @@ def test_of_several_kernels_that_are_compared_at_once_the_wrong_one_is_named():
     low = lowered(f"{cell}torch.testing.assert_close((y, z), (x + 1, x))")
     states = {name: one.check.state for name, one in low.items()}
     assert states == {"plus_one": "not checked", "second": "differs"}
+    low = lowered(f"{cell}torch.equal(torch.stack([y, z]), torch.stack([x + 1, x]))")
+    said = f"{MADE} differs from its reference (line 20): equal says no"
+    found = {(one.check.state, one.check.reason.partition("; ")[2]) for one in low.values()}
+    assert found == {("not checked", said)}, "of one tensor nobody knows whose part of it is wrong"
 
 
 def test_a_kernel_that_was_given_results_of_another_is_not_blamed_alone():
