@@ -37,6 +37,8 @@ LAST: Mapping[str, Phase] = {
     "inductor_loop_ir": "loops",
 }
 """IR type -> the last phase that it shows; all of them for code."""
+FURTHER = ("recompile_limit", "guard_filter_fn", "shapes_spec", "isolate_recompiles")
+"""What torch.compile takes and is passed on as it is."""
 
 
 def captured(given: Given, arch: str | None, execute: Literal["", "graphs", "code"] = "") -> CapturedCompilation:
@@ -75,6 +77,8 @@ def captured(given: Given, arch: str | None, execute: Literal["", "graphs", "cod
         patches=settings,
         grad=options.get("grad"),
         backend=options.get("backend"),
+        instead_of=told.get("instead_of", ""),
+        further={name: told[name] for name in FURTHER if name in told},
         again=_further(options.get("again"), given),
     )
     try:
@@ -106,12 +110,9 @@ def _further(again: Any, given: Given) -> tuple[Call, ...]:
     return (*(Call(inputs, given.kwargs) for inputs in found), *made)
 
 
-def _said(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What a call of torch.compile says."""
-    found = {name: options[name] for name in ("mode", "dynamic", "fullgraph") if options.get(name) is not None}
-    if callable(options.get("backend")):
-        found["backend"] = options["backend"]
-    return found
+def _said(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Of what torch.compile was told, what the options of an IR type may say otherwise; and the backend."""
+    return {name: told[name] for name in ("dynamic", "fullgraph", "backend") if told.get(name) is not None}
 
 
 def _check(obj: Any, given: Given) -> None:

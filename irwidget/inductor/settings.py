@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from irwidget.inductor import private
-from irwidget.toolchain import forked
+from irwidget.toolchain import forked, scratch
 
 _trials: dict[tuple[str, str], Mapping[tuple[str, str], bool]] = {}
 """Compilers and where they are looked for -> instruction set and code -> whether that is built."""
@@ -62,7 +61,7 @@ def _tried() -> dict[tuple[str, str], bool]:
 
     private.wrap("isa_builds", noted)
     private.config(private.INDUCTOR).cpp.vec_isa_ok = True
-    with tempfile.TemporaryDirectory(prefix="irwidget-inductor-") as folder:
+    with scratch.folder() as folder:
         _cache_in(folder)
         private.get("instruction_sets")()
     return found

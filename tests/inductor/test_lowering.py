@@ -397,7 +397,7 @@ def test_nothing_is_left_behind(on_gpu, trained):
     assert config.force_disable_caches is False
     assert config.compile_threads != 1 or "TORCHINDUCTOR_COMPILE_THREADS" in os.environ
     assert not torch.cuda.is_available()
-    assert "TRITON_CACHE_DIR" not in os.environ or "irwidget-inductor" not in os.environ["TRITON_CACHE_DIR"]
+    assert "TRITON_CACHE_DIR" not in os.environ or "irwidget-" not in os.environ["TRITON_CACHE_DIR"]
     assert programs.attended(X, W).device.type == "cpu"
 
 
