@@ -68,6 +68,8 @@ class CaptureRequest:
     """Whether each graph is executed; otherwise those that it takes for a verdict."""
     eager: Eager | None = None
     """What eager PyTorch does with the inputs, where something is executed."""
+    threads: int = field(default_factory=lambda: _threads())
+    """The threads that C++ is written for: those of the kernel, of which a copy has one."""
 
     def gradients(self) -> AbstractContextManager[object]:
         """The grad mode that is asked for; that of the call where none is."""
@@ -81,7 +83,7 @@ def capture(asked: CaptureRequest) -> CapturedCompilation:
     started, began = time.perf_counter(), time.process_time()
     private.uncompile(asked.obj)
     with scratch.folder() as folder:
-        settings.put(folder)
+        settings.put(folder, asked.threads)
         if asked.arch:
             from irwidget.inductor import gpu
 
@@ -336,6 +338,12 @@ class _Capture:
                 "\n  torch.compile goes on after this: it warns, and leaves the whole of that frame to eager PyTorch."
             )
         return Stopped(said, phase, place, lowered)
+
+
+def _threads() -> int:
+    import torch
+
+    return torch.get_num_threads()
 
 
 def _name(backend: Any) -> str:

@@ -83,7 +83,7 @@ def _of_all(
         return replace(last, state="not checked", reason=f"{why}; the last dump that was, after {last.dump}, is equal")
     ends = [judged[index] for index in _ends(captured, dumps)]
     return replace(
-        last, index=len(trace.dumps) - 1, dump=trace.dumps[-1].name,
+        last, reason="; ".join(dict.fromkeys(one.reason for one in ends if one.reason)), index=len(trace.dumps) - 1, dump=trace.dumps[-1].name,
         error=_largest(one.error for one in ends), eager_error=_largest(one.eager_error for one in ends),
     )  # fmt: skip
 

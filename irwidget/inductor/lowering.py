@@ -169,6 +169,8 @@ def trace(captured: CapturedCompilation, target: str, arch: str | None, given: G
 def _no_graph(name: str, captured: CapturedCompilation) -> ExportError:
     """The error where Dynamo runs everything as it is."""
     why = "; ".join(f"{one.cause} To change it: {one.cure}" if one.cure else one.cause for one in captured.breaks)
+    if off := private.switched_off():
+        return ExportError(f"Dynamo makes no graph of {name}: it is switched off by {off}")
     cause = why or "it leaves such modules to eager PyTorch, or nothing in it computes with tensors"
     return ExportError(f"Dynamo makes no graph of {name}: {cause}")
 

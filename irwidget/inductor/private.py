@@ -6,6 +6,7 @@ They are looked up, and replaced, in a copy of the kernel only. `tests/inductor/
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
@@ -27,6 +28,7 @@ SITES: Mapping[str, tuple[str, str]] = {
     "Unsupported": ("torch._dynamo.exc", "Unsupported"),
     "log_graph_break": ("torch._dynamo.symbolic_convert", "InstructionTranslatorBase.log_graph_break"),
     "graph_breaks": ("torch._dynamo.output_graph", "graph_break_reasons"),
+    "eval_frame": ("torch._dynamo", "eval_frame"),
     "innermost_fn": ("torch._dynamo.eval_frame", "innermost_fn"),
     "list_backends": ("torch._dynamo.backends.registry", "list_backends"),
     "innermost_backend": ("torch._dynamo.eval_frame", "innermost_backend"),
@@ -269,6 +271,16 @@ def _further(made: Any) -> dict[str, Any]:
     if made._isolate_recompiles_id >= 0:
         said["isolate_recompiles"] = True
     return said
+
+
+def switched_off() -> str:
+    """What has Dynamo compile nothing: a setting, the environment, or a stance; empty where nothing does."""
+    if config(DYNAMO).disable:
+        return "torch._dynamo.config.disable"
+    if os.environ.get("TORCHDYNAMO_DISABLE") == "1":
+        return "TORCHDYNAMO_DISABLE=1 in the environment"
+    stance = get("eval_frame")._stance.stance
+    return "" if stance == "default" else f"torch.compiler.set_stance({stance!r})"
 
 
 def to_freeze() -> list[Any]:

@@ -173,6 +173,17 @@ def test_arrays_are_told_apart_as_tensors_are(run):
     assert again.cause == "dimension 0 of x was 8 and is 9"
 
 
+def test_what_is_not_to_be_compiled_stays_as_it_is(shell):
+    """With disable=True torch.compile gives the module itself."""
+    with redirect_stdout(io.StringIO()):
+        shell.run_cell(
+            "%%lower --to dynamo_fx --text\nimport torch\nplain = torch.nn.Tanh()\n"
+            "same = torch.compile(plain, disable=True)\nsame(torch.ones(3))\n"
+        ).raise_error()
+    assert shell.user_ns["same"] is shell.user_ns["plain"]
+    assert "forward" not in vars(shell.user_ns["plain"])
+
+
 TRAINING = """\
 from IPython.terminal.interactiveshell import TerminalInteractiveShell
 
