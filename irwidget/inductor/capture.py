@@ -45,6 +45,8 @@ class CaptureRequest:
     kwargs: Mapping[str, Any] = field(default_factory=dict[str, Any])
     again: Sequence[Call] = ()
     """Further calls, for which it may be compiled again."""
+    in_place: bool = False
+    """Whether it is compiled as `Module.compile` does it."""
     arch: str | None = None
     """The GPU; None for the CPU."""
     mode: str | None = None
@@ -170,7 +172,8 @@ class _Capture:
             onednn = torch.backends.mkldnn.flags(enabled=False) if asked.arch else contextlib.nullcontext()
             with asked.gradients(), onednn:
                 recorder.say("dynamo")
-                compiled = torch.compile(asked.obj, backend=backend, **options)
+                whole = private.call_of(asked.obj) if asked.in_place else asked.obj
+                compiled = torch.compile(whole, backend=backend, **options)
                 returned = compiled(*asked.inputs, **asked.kwargs)
                 if self.execution is not None and asked.eager is not None:
                     self.execution.judge_dynamo(returned, asked.eager, _state(asked))
@@ -404,7 +407,7 @@ def _user_line(error: BaseException) -> Location | None:
 
 def check_machine() -> None:
     """Raises UnsupportedError where a process cannot be copied: all of this changes the torch of its process."""
-    from irwidget.toolchain import forked, scratch
+    from irwidget.toolchain import forked
 
     if not forked.available(cuda=False):
         raise UnsupportedError("torch.compile is opened in a copy of the process, which takes Linux")

@@ -25,6 +25,8 @@ class Compiled:
 
     obj: Any
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    in_place: bool = False
+    """Whether it is a module that `Module.compile` gives."""
     calls: list[Call] = field(default_factory=list[Call])
     """Its calls whose inputs look different, the first ones of a cell: it may be compiled again for each."""
 
@@ -75,7 +77,8 @@ def calls(note: Note) -> Generator[None]:
         made = original(model, **options)
         if made is model:  # which it leaves as it is, with disable=True
             return made
-        compiled = Compiled(of_call(model), compiled_with(made))
+        given = of_call(model)
+        compiled = Compiled(given, compiled_with(made), in_place=given is not model)
         noted.append(Noted(made, partial(run, compiled, model)))
         return noted[-1].of_module() if isinstance(model, torch.nn.Module) else noted[-1].of_function()
 

@@ -61,6 +61,7 @@ def captured(given: Given, arch: str | None, execute: Literal["", "graphs", "cod
     told: Mapping[str, Any] = obj.options if isinstance(obj, Compiled) else private.compiled_with(obj)
     options = {**_said(told), **{name: value for name, value in options.items() if value is not None}}
     settings = {**(told.get("options") or {}), **settings}
+    in_place = obj.in_place if isinstance(obj, Compiled) else private.is_compiled_in_place(obj)
     obj = obj.obj if isinstance(obj, Compiled) else obj
     obj = private.get("innermost_fn")(obj) if private_torch.is_compiled_function(obj) else obj
     obj = private_torch.uncompiled_module(obj)
@@ -70,6 +71,7 @@ def captured(given: Given, arch: str | None, execute: Literal["", "graphs", "cod
         obj,
         given.inputs,
         given.kwargs,
+        in_place=in_place,
         arch=arch,
         mode=options.get("mode"),
         dynamic=options.get("dynamic"),

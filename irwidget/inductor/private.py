@@ -291,8 +291,20 @@ def to_freeze() -> list[Any]:
 
 def uncompile(obj: Any) -> None:
     """Have a module that `Module.compile` has compiled in place run as it was written. Only ever in a copy."""
-    if getattr(obj, "_compiled_call_impl", None) is not None:
+    if is_compiled_in_place(obj):
         obj._compiled_call_impl = None
+
+
+def is_compiled_in_place(obj: Any) -> bool:
+    """Whether `Module.compile` has compiled it."""
+    return getattr(obj, "_compiled_call_impl", None) is not None
+
+
+def call_of(module: Any) -> Any:
+    """The function that `Module.compile` gives to torch.compile: with hooks Dynamo makes other graphs of it than of the
+    module.
+    """
+    return module._call_impl
 
 
 def has_loops(node: Any) -> bool:

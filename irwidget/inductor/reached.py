@@ -36,7 +36,8 @@ class Ways:
 
     def take(self, args: Sequence[Any]) -> bool:
         """Whether these inputs, copies that may be changed, take a way that none has taken before. Raises what it
-        raises."""
+        raises.
+        """
         taken = set[Way]()
         with torch.no_grad():
             _Follower(self._module, taken).run(*args)
@@ -53,7 +54,9 @@ def _ways(module: Any, path: str = "") -> Iterator[tuple[Way, str]]:
         place = printing.node_place(node)
         line = f" of line {place.line}" if place else ""
         for condition in (True, False):
-            branch = f"the {str(condition).lower()} branch of cond" if node.target is _COND else f"a {condition} in where"
+            branch = (
+                f"the {str(condition).lower()} branch of cond" if node.target is _COND else f"a {condition} in where"
+            )
             yield (path + node.name, condition), branch + line
         if node.target is _COND:
             for branch in node.args[1:3]:

@@ -358,7 +358,7 @@ def test_code_of_several_threads_is_executed():
     """Also where this process has used OpenMP's, which are not in a copy of it."""
     x = torch.randn(600, 600)
     (x @ x).relu().sum()
-    with mock.patch.object(torch, "get_num_threads", lambda: 2):
+    with mock.patch.object(torch, "get_num_threads", return_value=2):
         low = irwidget.lower(lambda x: x.sin().softmax(-1), x, to="inductor_cpp", check=True)
     assert "num_threads(2)" in low.text
     assert low.check.ok, low.check
