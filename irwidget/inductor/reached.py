@@ -24,7 +24,7 @@ class Ways:
 
     def __init__(self, module: torch.fx.GraphModule) -> None:
         self._module = module
-        self._left = dict(_ways(module))
+        self._left = dict(_ways(module)) if _is_followed(module) else {}
 
     def __bool__(self) -> bool:
         """Whether there is a way that no inputs have taken."""
@@ -45,6 +45,13 @@ class Ways:
         for way in new:
             del self._left[way]
         return bool(new)
+
+
+def _is_followed(module: torch.fx.GraphModule) -> bool:
+    """Whether it has no operator of higher order but `cond`: one that fails leaves the transforms that it was under."""
+    parts = (part for part in module.modules() if isinstance(part, torch.fx.GraphModule))
+    targets = (node.target for part in parts for node in part.graph.nodes)
+    return all(one is _COND or not isinstance(one, type(_COND).__base__) for one in targets)
 
 
 def _ways(module: Any, path: str = "") -> Iterator[tuple[Way, str]]:
