@@ -51,7 +51,7 @@ def _is_followed(module: torch.fx.GraphModule) -> bool:
     """Whether it has no operator of higher order but `cond`: one that fails leaves the transforms that it was under."""
     parts = (part for part in module.modules() if isinstance(part, torch.fx.GraphModule))
     targets = (node.target for part in parts for node in part.graph.nodes)
-    return all(one is _COND or not isinstance(one, type(_COND).__base__) for one in targets)
+    return all(one is _COND or not isinstance(one, type(_COND).__mro__[1]) for one in targets)
 
 
 def _ways(module: Any, path: str = "") -> Iterator[tuple[Way, str]]:
