@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import tempfile
 import time
 import types
 from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +27,7 @@ from irwidget.inductor.origins import Origins
 from irwidget.inductor.recorder import Recorder
 from irwidget.inductor.rewrites import Rewrites
 from irwidget.inductor.scheduling import Scheduling
+from irwidget.toolchain import scratch
 from irwidget.toolchain.locations import is_user_file
 from irwidget.toolchain.triton_archs import find
 from irwidget.trace import Location
@@ -45,6 +45,8 @@ class CaptureRequest:
     kwargs: Mapping[str, Any] = field(default_factory=dict[str, Any])
     again: Sequence[Call] = ()
     """Further calls, for which it may be compiled again."""
+    in_place: bool = False
+    """Whether it is compiled as `Module.compile` does it."""
     arch: str | None = None
     """The GPU; None for the CPU."""
     mode: str | None = None
@@ -56,6 +58,10 @@ class CaptureRequest:
     """Whether gradients are wanted; None: as the kernel's mode says."""
     backend: Any = None
     """A backend of the user's in place of Inductor."""
+    instead_of: str = ""
+    """The backend of PyTorch's own that gives way to Inductor."""
+    further: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What else torch.compile is told, by name; `guard_filter_fn` is one of its options."""
     watched: bool = True
     """Whether the passes are looked at; otherwise only the output code is kept, for comparison."""
     execute: Literal["", "graphs", "code"] = ""
@@ -64,6 +70,8 @@ class CaptureRequest:
     """Whether each graph is executed; otherwise those that it takes for a verdict."""
     eager: Eager | None = None
     """What eager PyTorch does with the inputs, where something is executed."""
+    threads: int = field(default_factory=lambda: _threads())
+    """The threads that C++ is written for: those of the kernel, of which a copy has one."""
 
     def gradients(self) -> AbstractContextManager[object]:
         """The grad mode that is asked for; that of the call where none is."""
@@ -76,8 +84,8 @@ def capture(asked: CaptureRequest) -> CapturedCompilation:
     """Compile, in this process, which does not survive it in a state to be used for anything else."""
     started, began = time.perf_counter(), time.process_time()
     private.uncompile(asked.obj)
-    with tempfile.TemporaryDirectory(prefix="irwidget-inductor-") as folder:
-        settings.put(folder)
+    with scratch.folder() as folder:
+        settings.put(folder, asked.threads)
         if asked.arch:
             from irwidget.inductor import gpu
 
@@ -155,14 +163,17 @@ class _Capture:
         def backend(module: Any, inputs: Sequence[Any]) -> Any:
             return self._backend(module, inputs)
 
-        backend.__name__ = getattr(asked.backend, "__name__", "inductor")  # Dynamo's messages have it
-        options: dict[str, Any] = {"backend": backend, "dynamic": asked.dynamic, "fullgraph": asked.fullgraph}
+        backend.__name__ = "inductor" if asked.backend is None else _name(asked.backend)  # Dynamo's messages have it
+        options: dict[str, Any] = {"dynamic": asked.dynamic, "fullgraph": asked.fullgraph, **asked.further}
+        if "guard_filter_fn" in options:
+            options["options"] = {"guard_filter_fn": options.pop("guard_filter_fn")}
         try:
             # oneDNN's operations are the CPU's: what PyTorch's C++ would choose of them is in no graph for a GPU.
             onednn = torch.backends.mkldnn.flags(enabled=False) if asked.arch else contextlib.nullcontext()
             with asked.gradients(), onednn:
                 recorder.say("dynamo")
-                compiled = torch.compile(asked.obj, **options)
+                whole = private.call_of(asked.obj) if asked.in_place else asked.obj
+                compiled = torch.compile(whole, backend=backend, **options)
                 returned = compiled(*asked.inputs, **asked.kwargs)
                 if self.execution is not None and asked.eager is not None:
                     self.execution.judge_dynamo(returned, asked.eager, _state(asked))
@@ -296,6 +307,10 @@ class _Capture:
                 f"begins anew as graph {number + 1}" for number in sorted(self.recorder.restarted)]  # fmt: skip
         said += [f"scaled_dot_product_attention is taken to the {kernel} kernel of {self.asked.arch}"
                 for kernel in dict.fromkeys(attention.chosen)]  # fmt: skip
+        if self.asked.instead_of:
+            said.append(f"torch.compile was told backend={self.asked.instead_of!r}, which gives way to Inductor here")
+        if self.asked.backend is not None and not self.outputs:
+            said.append(f"the backend {_name(self.asked.backend)} has Inductor generate no code")
         if self.asked.arch:
             from irwidget.inductor import gpu
 
@@ -326,6 +341,16 @@ class _Capture:
                 "\n  torch.compile goes on after this: it warns, and leaves the whole of that frame to eager PyTorch."
             )
         return Stopped(said, phase, place, lowered)
+
+
+def _threads() -> int:
+    import torch
+
+    return torch.get_num_threads()
+
+
+def _name(backend: Any) -> str:
+    return getattr(backend, "__name__", None) or type(backend).__name__
 
 
 def _copied(module: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 from irwidget.frontends import modes
 from irwidget.frontends.base import Note, looks
 from irwidget.frontends.cell import Call
-from irwidget.inductor.private import MADE, of_call
+from irwidget.inductor.private import MADE, compiled_with, of_call
 
 MOST_CALLS = 8
 """Calls of one object that are followed: Dynamo compiles no function more often, unless it is told to."""
@@ -21,10 +21,12 @@ MOST_CALLS = 8
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """A function or module as a cell gives it to torch.compile, with the options that it says."""
+    """A function or module as a cell gives it to torch.compile, with what it says (`private.compiled_with`)."""
 
     obj: Any
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    in_place: bool = False
+    """Whether it is a module that `Module.compile` gives."""
     calls: list[Call] = field(default_factory=list[Call])
     """Its calls whose inputs look different, the first ones of a cell: it may be compiled again for each."""
 
@@ -72,7 +74,11 @@ def calls(note: Note) -> Generator[None]:
             return lambda function: compile(function, **options)  # pyright: ignore[reportUnknownLambdaType]
         if torch.compile is not compile:  # the cell has kept it
             return original(model, **options)
-        compiled, made = Compiled(of_call(model), options), original(model, **options)
+        made = original(model, **options)
+        if made is model:  # which it leaves as it is, with disable=True
+            return made
+        given = of_call(model)
+        compiled = Compiled(given, compiled_with(made), in_place=given is not model)
         noted.append(Noted(made, partial(run, compiled, model)))
         return noted[-1].of_module() if isinstance(model, torch.nn.Module) else noted[-1].of_function()
 

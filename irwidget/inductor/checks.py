@@ -82,8 +82,9 @@ def _of_all(
     if why:
         return replace(last, state="not checked", reason=f"{why}; the last dump that was, after {last.dump}, is equal")
     ends = [judged[index] for index in _ends(captured, dumps)]
+    unreached = "; ".join(dict.fromkeys(one.reason for one in ends if one.reason))
     return replace(
-        last, index=len(trace.dumps) - 1, dump=trace.dumps[-1].name,
+        last, reason=unreached, index=len(trace.dumps) - 1, dump=trace.dumps[-1].name,
         error=_largest(one.error for one in ends), eager_error=_largest(one.eager_error for one in ends),
     )  # fmt: skip
 

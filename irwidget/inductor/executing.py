@@ -212,7 +212,10 @@ def _judged(
         again = found.state == "differs" and reference.look_closer()
     except Exception as error:
         return unexplained(found, error)
-    return _all_compared(stage.name, returned, reference) if again else found
+    found = _all_compared(stage.name, returned, reference) if again else found
+    if found.state == "equal" and reference.unreached:
+        return replace(found, reason=f"no inputs were found for {reference.unreached}")
+    return found
 
 
 def _all_compared(name: str, returned: Sequence[Mapping[str, Any]], reference: Reference) -> Verdict:

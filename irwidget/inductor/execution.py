@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,24 @@ class Eager:
     """The tensors that it changes or makes and does not return: inputs, parameters, gradients, optimizers' states."""
 
 
+def _apart(code: Callable[..., Any]) -> Callable[..., Any]:
+    """Code in a thread of its own: those that OpenMP has for the thread that made this copy are not in it."""
+
+    def call(args: Any) -> Any:
+        import torch
+
+        grad, inference = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+
+        def work() -> Any:
+            with torch.inference_mode(inference), torch.set_grad_enabled(grad):
+                return code(args)
+
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(work).result()
+
+    return call
+
+
 class Execution:
     """What there is to execute of one compilation, and what came of it."""
 
@@ -47,7 +66,7 @@ class Execution:
         slot.first = self._first()
         if build is not None and not self.unbuilt:
             try:
-                slot.code = build()
+                slot.code = _apart(build())
             except Exception as error:
                 self.unbuilt = f"{type(error).__name__}: {first_line(error)}"
         return slot

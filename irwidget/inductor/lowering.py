@@ -37,6 +37,8 @@ LAST: Mapping[str, Phase] = {
     "inductor_loop_ir": "loops",
 }
 """IR type -> the last phase that it shows; all of them for code."""
+FURTHER = ("recompile_limit", "guard_filter_fn", "shapes_spec", "isolate_recompiles")
+"""What torch.compile takes and is passed on as it is."""
 
 
 def captured(given: Given, arch: str | None, execute: Literal["", "graphs", "code"] = "") -> CapturedCompilation:
@@ -59,6 +61,7 @@ def captured(given: Given, arch: str | None, execute: Literal["", "graphs", "cod
     told: Mapping[str, Any] = obj.options if isinstance(obj, Compiled) else private.compiled_with(obj)
     options = {**_said(told), **{name: value for name, value in options.items() if value is not None}}
     settings = {**(told.get("options") or {}), **settings}
+    in_place = obj.in_place if isinstance(obj, Compiled) else private.is_compiled_in_place(obj)
     obj = obj.obj if isinstance(obj, Compiled) else obj
     obj = private.get("innermost_fn")(obj) if private_torch.is_compiled_function(obj) else obj
     obj = private_torch.uncompiled_module(obj)
@@ -68,6 +71,7 @@ def captured(given: Given, arch: str | None, execute: Literal["", "graphs", "cod
         obj,
         given.inputs,
         given.kwargs,
+        in_place=in_place,
         arch=arch,
         mode=options.get("mode"),
         dynamic=options.get("dynamic"),
@@ -75,6 +79,8 @@ def captured(given: Given, arch: str | None, execute: Literal["", "graphs", "cod
         patches=settings,
         grad=options.get("grad"),
         backend=options.get("backend"),
+        instead_of=told.get("instead_of", ""),
+        further={name: told[name] for name in FURTHER if name in told},
         again=_further(options.get("again"), given),
     )
     try:
@@ -106,12 +112,9 @@ def _further(again: Any, given: Given) -> tuple[Call, ...]:
     return (*(Call(inputs, given.kwargs) for inputs in found), *made)
 
 
-def _said(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What a call of torch.compile says."""
-    found = {name: options[name] for name in ("mode", "dynamic", "fullgraph") if options.get(name) is not None}
-    if callable(options.get("backend")):
-        found["backend"] = options["backend"]
-    return found
+def _said(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Of what torch.compile was told, what the options of an IR type may say otherwise; and the backend."""
+    return {name: told[name] for name in ("dynamic", "fullgraph", "backend") if told.get(name) is not None}
 
 
 def _check(obj: Any, given: Given) -> None:
@@ -168,6 +171,8 @@ def trace(captured: CapturedCompilation, target: str, arch: str | None, given: G
 def _no_graph(name: str, captured: CapturedCompilation) -> ExportError:
     """The error where Dynamo runs everything as it is."""
     why = "; ".join(f"{one.cause} To change it: {one.cure}" if one.cure else one.cause for one in captured.breaks)
+    if off := private.switched_off():
+        return ExportError(f"Dynamo makes no graph of {name}: it is switched off by {off}")
     cause = why or "it leaves such modules to eager PyTorch, or nothing in it computes with tensors"
     return ExportError(f"Dynamo makes no graph of {name}: {cause}")
 

@@ -6,6 +6,7 @@ They are looked up, and replaced, in a copy of the kernel only. `tests/inductor/
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
@@ -27,6 +28,7 @@ SITES: Mapping[str, tuple[str, str]] = {
     "Unsupported": ("torch._dynamo.exc", "Unsupported"),
     "log_graph_break": ("torch._dynamo.symbolic_convert", "InstructionTranslatorBase.log_graph_break"),
     "graph_breaks": ("torch._dynamo.output_graph", "graph_break_reasons"),
+    "eval_frame": ("torch._dynamo", "eval_frame"),
     "innermost_fn": ("torch._dynamo.eval_frame", "innermost_fn"),
     "list_backends": ("torch._dynamo.backends.registry", "list_backends"),
     "innermost_backend": ("torch._dynamo.eval_frame", "innermost_backend"),
@@ -118,6 +120,13 @@ SITES: Mapping[str, tuple[str, str]] = {
 """Our name -> module and name of torch."""
 MADE = "irwidget_made"
 """The attribute of a function of ours that has what torch.compile made."""
+BACKENDS = frozenset(
+    "inductor eager eager_debug eager_noexcept pre_dispatch_eager aot_eager aot_eager_default_partitioner "
+    "aot_eager_decomp_partition aot_eager_decomp_partition_crossref aot_eager_decomp_partition_with_mode aot_ts ts "
+    "cudagraphs invoke_subgraph openxla openxla_eval tvm dynamo_minifier_backend dynamo_accuracy_minifier_backend "
+    "irwidget_spyre".split()
+)
+"""Inductor, and the backends that give way to it: those that PyTorch has names for, and ours."""
 INDUCTOR = "torch._inductor.config"
 DYNAMO = "torch._dynamo.config"
 WARM = (
@@ -212,7 +221,10 @@ def _holder(name: str) -> tuple[Any, str]:
 
 def compiled_with(obj: Any) -> dict[str, Any]:
     """What torch.compile was told as it made this: options (those of its mode, too), dynamic, fullgraph, and a backend
-    that is a function and none of PyTorch's own. Nothing for what it has not made.
+    that is none of PyTorch's own, as a function of graph and inputs. Nothing for what it has not made.
+
+    What else it was told (`recompile_limit`, `shapes_spec` ...) is there where it is not what is usual; so is
+    `instead_of`, the name of a backend of PyTorch's own that is not Inductor.
     """
     made = getattr(obj, "dynamo_ctx", None)
     if made is None:
@@ -224,9 +236,51 @@ def compiled_with(obj: Any) -> dict[str, Any]:
         made = dict(zip(code.co_freevars, call.__closure__, strict=True))["self"].cell_contents
     backend = get("innermost_backend")(made.callback)
     said = {"dynamic": made._dynamic, "fullgraph": made.fullgraph, "options": getattr(backend, "config", None)}
-    if getattr(backend, "compiler_name", "") not in get("list_backends")(exclude_tags=()):
-        said["backend"] = getattr(backend, "compiler_fn", backend)
+    name = getattr(backend, "compiler_name", "")
+    if name not in BACKENDS:
+        said["backend"] = _backend(backend, name)
+    elif name != "inductor":
+        said["instead_of"] = name
+    return said | _further(made)
+
+
+def _backend(backend: Any, name: str) -> Any:
+    """The function that a backend is; one with the mode and options that are for it has its name."""
+    function, told = getattr(backend, "compiler_fn", backend), getattr(backend, "kwargs", None)
+    if not told:
+        return function
+    made = functools.partial(function, **told)
+    made.__name__ = name  # pyright: ignore[reportAttributeAccessIssue]
+    return made
+
+
+def _further(made: Any) -> dict[str, Any]:
+    """What else torch.compile takes, where it was told it; `guard_filter_fn` is one of its options."""
+    said: dict[str, Any] = {}
+    link = made.callback
+    while link is not None:
+        hooks = getattr(link, "_hooks", None) or getattr(link, "hooks", None)
+        found = {
+            "recompile_limit": getattr(link, "_recompile_limit", None),
+            "guard_filter_fn": getattr(hooks, "guard_filter_fn", None),
+        }
+        said |= {name: one for name, one in found.items() if one is not None}
+        link = getattr(link, "_torchdynamo_orig_backend", None)
+    if made._shapes_spec is not None:
+        said["shapes_spec"] = made._shapes_spec
+    if made._isolate_recompiles_id >= 0:
+        said["isolate_recompiles"] = True
     return said
+
+
+def switched_off() -> str:
+    """What has Dynamo compile nothing: a setting, the environment, or a stance; empty where nothing does."""
+    if config(DYNAMO).disable:
+        return "torch._dynamo.config.disable"
+    if os.environ.get("TORCHDYNAMO_DISABLE") == "1":
+        return "TORCHDYNAMO_DISABLE=1 in the environment"
+    stance = get("eval_frame")._stance.stance
+    return "" if stance == "default" else f"torch.compiler.set_stance({stance!r})"
 
 
 def to_freeze() -> list[Any]:
@@ -237,8 +291,20 @@ def to_freeze() -> list[Any]:
 
 def uncompile(obj: Any) -> None:
     """Have a module that `Module.compile` has compiled in place run as it was written. Only ever in a copy."""
-    if getattr(obj, "_compiled_call_impl", None) is not None:
+    if is_compiled_in_place(obj):
         obj._compiled_call_impl = None
+
+
+def is_compiled_in_place(obj: Any) -> bool:
+    """Whether `Module.compile` has compiled it."""
+    return getattr(obj, "_compiled_call_impl", None) is not None
+
+
+def call_of(module: Any) -> Any:
+    """The function that `Module.compile` gives to torch.compile: with hooks Dynamo makes other graphs of it than of the
+    module.
+    """
+    return module._call_impl
 
 
 def has_loops(node: Any) -> bool:

@@ -20,6 +20,7 @@ from irwidget.checking.evaluate import Rounding, Wide
 from irwidget.checking.expected import CLOSER, SAMPLES, SIZES
 from irwidget.checking.resampling import once, resampled, resized
 from irwidget.inductor import attributes, private
+from irwidget.inductor.reached import Ways, others
 from irwidget.private_torch import is_mutable, storage_id, viewed
 from irwidget.private_torch_export import default_decompositions
 
@@ -115,6 +116,20 @@ class Reference:
             with contextlib.suppress(Exception):
                 if (sized := _sized(module, args, step)) is not None:
                     self.cases.append(_case(self._graph, [*sized, *held.values()], SAMPLES // 2))
+        self.unreached = "" if held else self._reach()
+        """The branches that no case takes, in words."""
+
+    def _reach(self) -> str:
+        """Add cases that take the branches which the others do not."""
+        ways = Ways(self._graph.module)
+        for case in self.cases if ways else ():
+            with contextlib.suppress(Exception):
+                ways.take(own(case.args))
+        for args in others(self.cases[0].args, own) if ways else ():
+            with contextlib.suppress(Exception):
+                if ways and ways.take(own(args)):
+                    self.cases.append(_case(self._graph, args, SAMPLES // 2))
+        return str(ways)
 
     def look_closer(self) -> bool:
         """Evaluate the cases more often, as `checking` does before it calls a result wrong; False if they were."""

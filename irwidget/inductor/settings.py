@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from irwidget.inductor import private
-from irwidget.toolchain import forked
+from irwidget.toolchain import forked, scratch
 
 _trials: dict[tuple[str, str], Mapping[tuple[str, str], bool]] = {}
 """Compilers and where they are looked for -> instruction set and code -> whether that is built."""
 
 
-def put(folder: str) -> None:
-    """No caches but our own, one process, no pools of compilers."""
+def put(folder: str, threads: int) -> None:
+    """No caches but our own, one process, no pools of compilers; C++ for so many threads, where no number is set."""
     _cache_in(folder)
     inductor = private.config(private.INDUCTOR)
     inductor.compile_threads = 1
     inductor.cpp.vec_isa_ok = True
+    if inductor.cpp.threads < 1:
+        inductor.cpp.threads = threads
     private.config(private.DYNAMO).suppress_errors = False
     private.config(private.DYNAMO).run_gc_after_compile = False  # the copy ends soon
     _without_compiler()
@@ -62,7 +63,7 @@ def _tried() -> dict[tuple[str, str], bool]:
 
     private.wrap("isa_builds", noted)
     private.config(private.INDUCTOR).cpp.vec_isa_ok = True
-    with tempfile.TemporaryDirectory(prefix="irwidget-inductor-") as folder:
+    with scratch.folder() as folder:
         _cache_in(folder)
         private.get("instruction_sets")()
     return found

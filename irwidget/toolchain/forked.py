@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 from irwidget import phases
-from irwidget.toolchain import budget, processes
+from irwidget.toolchain import budget, processes, scratch
 
 if TYPE_CHECKING:
     import torch
@@ -153,6 +153,7 @@ def _asked(function: Callable[[], object], seconds: float | None, memory: int, s
                 status = 0
             else:
                 status = _reap(child)
+                scratch.clear(child)
             lifeline.close()
         if not data:
             died = Died(processes.epitaph(status, log), processes.printed(log))

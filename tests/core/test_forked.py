@@ -2,6 +2,7 @@
 
 import os
 import signal
+import tempfile
 import threading
 import time
 
@@ -11,7 +12,7 @@ import torch
 
 from irwidget import phases
 from irwidget.errors import PassError
-from irwidget.toolchain import budget, forked
+from irwidget.toolchain import budget, forked, scratch
 from irwidget.trace import Diagnostic
 from tests import processes
 
@@ -97,6 +98,22 @@ def test_a_copy_that_takes_too_long_is_ended():
     with pytest.raises(forked.TimedOut):
         forked.call(lambda: time.sleep(60), seconds=0.3)
     assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("end", [lambda: os._exit(3), lambda: time.sleep(60)], ids=["dies", "is ended"])
+def test_files_of_a_copy_that_cannot_tidy_up_are_removed(end, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    made = tmp_path / "made"
+
+    def work():
+        with scratch.folder() as folder:
+            made.write_text(folder)
+            end()
+
+    with pytest.raises((forked.Died, forked.TimedOut)):
+        forked.call(work, seconds=1)
+    assert os.path.dirname(made.read_text()) == str(tmp_path)
+    assert [one.name for one in tmp_path.iterdir()] == ["made"]
 
 
 def test_memory_is_limited_beyond_what_this_process_has():

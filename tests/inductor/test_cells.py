@@ -173,6 +173,35 @@ def test_arrays_are_told_apart_as_tensors_are(run):
     assert again.cause == "dimension 0 of x was 8 and is 9"
 
 
+def test_what_is_not_to_be_compiled_stays_as_it_is(shell):
+    """With disable=True torch.compile gives the module itself."""
+    with redirect_stdout(io.StringIO()):
+        shell.run_cell(
+            "%%lower --to dynamo_fx --text\nimport torch\nplain = torch.nn.Tanh()\n"
+            "same = torch.compile(plain, disable=True)\nsame(torch.ones(3))\n"
+        ).raise_error()
+    assert shell.user_ns["same"] is shell.user_ns["plain"]
+    assert "forward" not in vars(shell.user_ns["plain"])
+
+
+def test_a_module_that_is_compiled_in_place_has_the_graphs_that_it_has_so(run):
+    """Its hooks are graphs of their own."""
+    cell = (
+        "%%lower --to dynamo_fx --grad no --text\nimport torch\nhooked = torch.nn.Tanh()\n"
+        "hooked.register_forward_pre_hook(lambda module, given: (given[0] + 1,))\n"
+    )
+    for code, graphs in {
+        "torch.compile(hooked)(torch.ones(3))": 1,
+        "hooked.compile()\nhooked(torch.ones(3))": 2,
+    }.items():
+        assert run(f"{cell}{code}\n").trace.facts["graphs"] == graphs
+    shell = TerminalInteractiveShell.instance()
+    assert (
+        irwidget.lower(shell.user_ns["hooked"], shell.user_ns["torch"].ones(3), to="dynamo_fx").trace.facts["graphs"]
+        == 2
+    )
+
+
 TRAINING = """\
 from IPython.terminal.interactiveshell import TerminalInteractiveShell
 

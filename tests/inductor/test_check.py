@@ -354,6 +354,18 @@ def test_the_code_for_the_cpu_is_executed():
 
 @pytest.mark.exhaustive  # g++
 @needs_compiler
+def test_code_of_several_threads_is_executed():
+    """Also where this process has used OpenMP's, which are not in a copy of it."""
+    x = torch.randn(600, 600)
+    (x @ x).relu().sum()
+    with mock.patch.object(torch, "get_num_threads", return_value=2):
+        low = irwidget.lower(lambda x: x.sin().softmax(-1), x, to="inductor_cpp", check=True)
+    assert "num_threads(2)" in low.text
+    assert low.check.ok, low.check
+
+
+@pytest.mark.exhaustive  # g++
+@needs_compiler
 def test_code_of_a_wrong_graph_differs():
     wrong = swapping({aten.mul.Tensor: aten.add.Tensor})
     low = irwidget.lower(programs.apart, X, to="inductor_cpp", check=True, patches={"post_grad_custom_pre_pass": wrong})

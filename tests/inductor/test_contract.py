@@ -25,6 +25,13 @@ def test_a_name_that_is_gone_is_said(monkeypatch):
         private.get("gone")
 
 
+def test_the_backends_of_pytorchs_own_are_known():
+    known = set(private.get("list_backends")(exclude_tags=()))
+    assert known >= private.BACKENDS
+    others = {name for name in known - private.BACKENDS if not name.startswith("irwidget")}
+    assert all(name.endswith("TESTING_ONLY") for name in others)
+
+
 @pytest.mark.parametrize(
     ("name", "parameters"),
     [

@@ -1,0 +1,65 @@
+"""Backends, stances and settings: what torch.compile is told elsewhere than in a cell's options."""
+
+import pytest
+import torch
+
+import irwidget
+from irwidget.inductor import private
+
+X = torch.randn(12, 16)
+
+
+def doubling(module, inputs, mode="", options=None):
+    """A backend that Inductor compiles other code for, as it is told."""
+    by = {torch.sin: torch.cos} if mode == "other" or (options or {}).get("other") else {}
+    for node in module.graph.nodes:
+        node.target = by.get(node.target, node.target)
+    module.recompile()
+    return private.get("compile_fx")(module, inputs)
+
+
+@pytest.mark.parametrize("told", [{"mode": "other"}, {"options": {"other": True}}])
+def test_a_backend_of_the_users_is_told_what_is_for_it_also_where_it_has_a_name(told):
+    if "irwidget_doubling" not in private.get("list_backends")(exclude_tags=()):
+        torch._dynamo.register_backend(doubling, name="irwidget_doubling")
+    low = irwidget.lower(torch.compile(torch.sin, backend="irwidget_doubling", **told), X, to="inductor_python")
+    assert ("fused_cos" in low.text, "fused_sin" in low.text) == (True, False)
+
+
+def test_it_is_said_which_backend_gives_way_and_that_one_calls_no_inductor():
+    def forward_only(module, inputs):
+        return module.forward
+
+    said = {
+        "eager": "torch.compile was told backend='eager', which gives way to Inductor here",
+        forward_only: "the backend forward_only has Inductor generate no code",
+    }
+    for backend, remark in said.items():
+        low = irwidget.lower(torch.compile(torch.sin, backend=backend), X, to="inductor_python")
+        assert [one.message for one in low.diagnostics] == [remark]
+
+
+def stopped(stance):
+    with torch.compiler.set_stance(stance):
+        irwidget.lower(torch.sin, X, to="dynamo_fx")
+
+
+def test_what_switches_dynamo_off_is_named(monkeypatch):
+    with pytest.raises(irwidget.IRWidgetError, match=r"switched off by torch.compiler.set_stance\('force_eager'\)"):
+        stopped("force_eager")
+    with torch._dynamo.config.patch(disable=True), pytest.raises(irwidget.IRWidgetError, match="config.disable"):
+        irwidget.lower(torch.sin, X, to="dynamo_fx")
+    monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")
+    with pytest.raises(irwidget.IRWidgetError, match="TORCHDYNAMO_DISABLE=1"):
+        irwidget.lower(torch.sin, X, to="dynamo_fx")
+
+
+def test_code_for_the_cpu_is_for_the_threads_of_the_kernel():
+    """The copy in which it is generated has one."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        low = irwidget.lower(torch.sin, torch.randn(300, 300), to="inductor_cpp")
+    finally:
+        torch.set_num_threads(before)
+    assert "#pragma omp parallel num_threads(3)" in low.text
