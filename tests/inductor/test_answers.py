@@ -541,10 +541,14 @@ def test_calls_of_what_a_cell_compiles_are_noted_and_run():
         )  # fmt: skip
     assert torch.compile is before
     (function, (one,), named), (module, given, none) = noted
-    assert (function.name, function.obj.__doc__, function.options) == ("scaled", "Doubles.", {"dynamic": True})
+    assert (function.name, function.obj.__doc__, function.options) == (
+        "scaled", "Doubles.", {"dynamic": True, "fullgraph": False, "options": {}},
+    )  # fmt: skip
     assert (scaled.__name__, scaled.__doc__) == ("scaled", "Doubles.")
     assert (len(one), named, given[0] is x, none) == (2, {"by": 3}, True, {})
-    assert (module.name, module.obj, module.options) == ("Linear", net, {"mode": "default"})
+    assert (module.name, module.obj, module.options) == (
+        "Linear", net, {"dynamic": None, "fullgraph": False, "options": {}},
+    )  # fmt: skip
     assert [(call.args, call.kwargs) for call in module.calls] == [((x,), {})]
     assert [(len(call.args[0]), call.kwargs) for call in function.calls] == [(n, {"by": 3}) for n in range(2, 10)]
     assert function(torch.ones(1), by=5).tolist() == [5.0]
