@@ -13,7 +13,7 @@ from torch._inductor.lowering import register_lowering
 
 import irwidget
 from irwidget import phases
-from irwidget.errors import PassError, UsageError
+from irwidget.errors import ExportError, PassError, UsageError
 from irwidget.inductor import attention, capture, printing, private
 from irwidget.inductor.data import DOES
 from irwidget.toolchain import forked
@@ -332,8 +332,13 @@ def test_after_what_dynamo_keeps_to_itself_other_frames_are_compiled_as_they_are
         irwidget.lower(programs.narrowed_only, X, torch.tensor(2), to="inductor_cpp")
 
 
-def compiled_in_place(**told):
-    module = torch.nn.Softmax(-1)
+class Softened(torch.nn.Module):
+    def forward(self, x):
+        return x.softmax(-1)
+
+
+def compiled_in_place(kind=Softened, **told):
+    module = kind()
     module.compile(**told)
     return module
 
@@ -358,9 +363,11 @@ def test_what_torch_compile_was_told_before_the_cell_is_heard():
     assert private.compiled_with(programs.apart) == private.compiled_with(torch.nn.ReLU()) == {}
     chosen = {"size_asserts": False}
     heard = irwidget.lower(compiled_in_place(options=chosen), X, to="inductor_python").text
-    assert heard == irwidget.lower(torch.nn.Softmax(-1), X, to="inductor_python", patches=chosen).text
+    assert heard == irwidget.lower(Softened(), X, to="inductor_python", patches=chosen).text
     assert "assert_size_stride(" not in heard
     assert "assert_size_stride(" in irwidget.lower(torch.compile(torch.nn.Softmax(-1)), X, to="inductor_python").text
+    with pytest.raises(ExportError, match="no graph of ReLU: it leaves such modules to eager"):
+        irwidget.lower(compiled_in_place(torch.nn.ReLU), X, to="inductor_python")
 
 
 def test_why_a_whole_frame_is_left_to_eager_is_said():
