@@ -43,18 +43,22 @@ class LowerMagics(Magics):
     route.tag(config=True)
 
     def _parsed(self, line: str, prog: str, *, objects: bool) -> argparse.Namespace:
-        self._wait(imports.OURS)  # options come with the front ends: an import that Ctrl-C ends leaves half of them
+        # Options come with the front ends: an import that Ctrl-C ends leaves half of them.
+        self._wait(imports.OURS, first=not objects)
         defaults: dict[str, Any] = {"timeout": self.timeout}
         if "--interactive" not in line:
             defaults["route"] = self.route
         return arguments.parse(line, prog, objects=objects, defaults=defaults)
 
-    def _wait(self, names: tuple[str, ...]) -> None:
-        """Wait for the thread that imports; on a page, what is said meanwhile goes when the cell has more to say."""
+    def _wait(self, names: tuple[str, ...], *, first: bool) -> None:
+        """Wait for the thread that imports. On a page, what is said meanwhile goes when the cell has more to say.
+
+        With all that the cell has shown: something is said only where this comes `first` in it.
+        """
         said: list[str] = []
 
         def late() -> None:
-            if display.cell_id(self.shell) is not None:
+            if first and display.cell_id(self.shell) is not None:
                 said.append("importing PyTorch, once in each kernel")
                 print(*said)
 
@@ -85,7 +89,7 @@ class LowerMagics(Magics):
             check_pipeline(parsed)
         wanted = [] if parsed.interactive and not parsed.to else targets_of(parsed)
         if cells.needs_torch(wanted):
-            self._wait(imports.TORCH)  # the cell is about to import some of it, too
+            self._wait(imports.TORCH, first=True)  # the cell is about to import some of it, too
         with _interrupts_of(self.shell) as interrupted:
             try:
                 errors: list[BaseException] = []

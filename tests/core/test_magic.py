@@ -539,10 +539,13 @@ def test_dynamic_shapes_that_would_say_nothing_are_refused(run, line, body, said
 @pytest.mark.parametrize(("page", "said"), [("a cell", 2), (None, 0)])
 def test_a_page_says_what_its_cell_waits_for_until_there_is_more_to_say(shell, capsys, monkeypatch, page, said):
     cleared = []
-    monkeypatch.setattr("irwidget.imports.wait", lambda names, late: late())
+    monkeypatch.setattr("irwidget.imports.wait", lambda names=(), late=lambda: None: late())
     monkeypatch.setattr("irwidget.display.cell_id", lambda *_: page)
     monkeypatch.setattr("irwidget.magic.clear_output", lambda wait: cleared.append(wait))
     with pytest.raises(irwidget.UsageError):
         shell.run_cell_magic("lower", "--to tosa_mlir", "nothing = 0")
     assert capsys.readouterr().out == "importing PyTorch, once in each kernel\n" * said
     assert cleared == [True] * said
+    with pytest.raises(irwidget.IRWidgetError):
+        shell.run_line_magic("lower", "nothing --to tosa_mlir")
+    assert cleared == [True] * said, "what the cell has shown before stays"
