@@ -81,6 +81,9 @@ def test_axe_finds_nothing(view):
     assert violations(view.page, ".irw") == []
     view.get_by_role("button", name="Changes", exact=True).click()
     assert violations(view.page, ".irw") == []
+    view.get_by_role("button", name="Costs", exact=True).click()
+    assert violations(view.page, ".irw") == []
+    view.page.keyboard.press("Escape")
 
 
 def test_thousands_of_operations_move_smoothly(tab, tmp_path):

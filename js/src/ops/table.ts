@@ -160,7 +160,7 @@ function strip(trace: Trace, all: number, go: (stage: number) => void): HTMLElem
     {
       class: "irw-cost-strip",
       tabindex: 0,
-      role: "img",
+      role: "group",
       "aria-label": "Time of the passes, side by side; the table has the numbers",
       title: "Wheel, + and −: zoom",
       ...OWN_KEYS,
