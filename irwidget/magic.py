@@ -59,7 +59,7 @@ class LowerMagics(Magics):
 
         def late() -> None:
             if first and display.cell_id(self.shell) is not None:
-                said.append("importing PyTorch, once in each kernel")
+                said.append("importing what lowerings need, once in each kernel")
                 print(*said)
 
         try:

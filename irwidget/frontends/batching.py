@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 
 from irwidget.frontends import inferring
-from irwidget.frontends.indices import call, full
+from irwidget.frontends.indices import call, full, tidy
 from irwidget.frontends.refusing import nodes_of
 from irwidget.private_torch import statically_known_true
 
@@ -32,9 +32,7 @@ def beside_inputs(program: ExportedProgram) -> None:
     for node in of(program):
         with node.graph.inserting_before(node):
             node.replace_all_uses_with(_chosen(node, *cast("tuple[int, Node, int]", _rows(node))))
-    for graph in {node.graph for node in nodes_of(program)}:
-        graph.eliminate_dead_code()
-    program.graph_module.recompile()
+    tidy(program)
 
 
 def _rows(node: Node) -> tuple[int, Node, int] | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 
 from irwidget.frontends.batching import mask, source
-from irwidget.frontends.indices import call, full
+from irwidget.frontends.indices import call, full, tidy
 from irwidget.frontends.refusing import nodes_of
 
 if TYPE_CHECKING:
@@ -44,9 +44,7 @@ def counted(program: ExportedProgram) -> None:
     for node in of(program):
         with node.graph.inserting_before(node):
             node.args = (node.args[0], _count(node, node.args[1]), *node.args[2:])
-    for graph in {node.graph for node in nodes_of(program)}:
-        graph.eliminate_dead_code()
-    program.graph_module.recompile()
+    tidy(program)
 
 
 def _is_float(node: Node) -> bool:

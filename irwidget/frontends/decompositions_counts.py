@@ -14,24 +14,17 @@ import torch
 from irwidget.frontends.decompositions_bytes import value_of
 from irwidget.frontends.decompositions_dynamic import is_open
 from irwidget.frontends.decompositions_empty import variances
-from irwidget.frontends.decompositions_kinds import How
+from irwidget.frontends.decompositions_kinds import How, named_dims
 from irwidget.frontends.decompositions_narrow import HALVES, single
 
 aten: Any = torch.ops.aten
 prims: Any = torch.ops.prims
 
 
-def _along(x: Any, dims: Any) -> list[int]:
-    """The dimensions that are meant, all where none is named."""
-    if dims in (None, []) or not x.dim():
-        return list(range(x.dim()))
-    return [dims] if isinstance(dims, int) else list(dims)
-
-
 def _counts(x: Any, dims: Any = None, *_: Any, dtype: Any = None, **__: Any) -> bool:
     """Whether floats are averaged along a dynamic dimension."""
     value = value_of(x)
-    return (dtype or value.dtype).is_floating_point and is_open(value.shape[dim] for dim in _along(value, dims))
+    return (dtype or value.dtype).is_floating_point and is_open(value.shape[dim] for dim in named_dims(value, dims))
 
 
 def _count(x: Any, dims: Sequence[int], keepdim: bool = False) -> Any:
@@ -48,7 +41,7 @@ def _count(x: Any, dims: Sequence[int], keepdim: bool = False) -> Any:
 def _mean(x: Any, dims: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     if not _counts(x, dims, dtype=dtype):
         return NotImplemented
-    kind, dims = dtype or x.dtype, _along(x, dims)
+    kind, dims = dtype or x.dtype, named_dims(x, dims)
     wide = single(x.to(kind))
     return (wide.sum(dims, keepdim) / _count(x, dims, keepdim)).to(kind)
 

@@ -14,6 +14,7 @@ import torch
 
 from irwidget.frontends.decompositions_bytes import value_of
 from irwidget.frontends.decompositions_kinds import How
+from irwidget.frontends.indices import tidy
 from irwidget.frontends.refusing import nodes_of
 from irwidget.private_torch import statically_known_true
 
@@ -119,9 +120,7 @@ def as_new(program: ExportedProgram) -> None:
         made.meta = dict(node.meta)
         node.replace_all_uses_with(made)
         node.graph.erase_node(node)
-    for graph in {node.graph for node in found}:
-        graph.eliminate_dead_code()
-    program.graph_module.recompile()
+    tidy(program)
 
 
 def _taken_from(node: Node, size: Any) -> Node:

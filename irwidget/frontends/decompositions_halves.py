@@ -13,7 +13,7 @@ import torch
 
 from irwidget.checking.growth import FEW
 from irwidget.frontends.decompositions_bytes import value_of
-from irwidget.frontends.decompositions_kinds import How
+from irwidget.frontends.decompositions_kinds import How, named_dims
 from irwidget.frontends.decompositions_narrow import HALVES, single
 from irwidget.frontends.decompositions_pools import each
 
@@ -26,9 +26,8 @@ def _is_long(count: Any) -> bool:
 
 def _of_dims(x: Any, dims: Any = None, *_: Any, **__: Any) -> Any:
     """How many elements of a tensor are added up along dimensions, all where none is named."""
-    shape = value_of(x).shape
-    chosen = range(len(shape)) if dims in (None, []) else [dims] if isinstance(dims, int) else dims
-    return math.prod(shape[dim] for dim in chosen)
+    value = value_of(x)
+    return math.prod(value.shape[dim] for dim in named_dims(value, dims))
 
 
 def _of_norm(x: Any, order: Any = 2, dims: Any = None, *_: Any, **__: Any) -> Any:

@@ -18,6 +18,13 @@ COMPARISONS = tuple(getattr(aten, name).Scalar for name in ("lt", "le", "gt", "g
 """With a number."""
 
 
+def named_dims(x: Any, dims: Any) -> list[int]:
+    """The dimensions of a tensor that an operator names, all where it names none; a number has none."""
+    if dims in (None, []) or not x.dim():
+        return list(range(x.dim()))
+    return [dims] if isinstance(dims, int) else list(dims)
+
+
 def is_byte(x: Any, *_: Any, **__: Any) -> bool:
     """Whether a tensor, or a node of a graph that stands for one, has elements of uint8."""
     return _has(torch.uint8, x)

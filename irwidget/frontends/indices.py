@@ -143,6 +143,14 @@ def call(node: Node, operator: Any, *args: Any) -> Node:
     return made
 
 
+def tidy(program: ExportedProgram) -> None:
+    """Leave out what is not used any more, after a program was changed."""
+    for module in program.graph_module.modules():
+        if isinstance(module, torch.fx.GraphModule):
+            module.graph.eliminate_dead_code()
+    program.graph_module.recompile()
+
+
 def full(node: Node, sizes: Sequence[int], number: Any) -> Node:
     """A node full of a number, of the dtype of another and at its line."""
     value = node.meta["val"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
-from irwidget.frontends.indices import call, full
+from irwidget.frontends.indices import call, full, tidy
 from irwidget.frontends.refusing import nodes_of
 from irwidget.private_torch import statically_known_true
 
@@ -43,9 +43,7 @@ def inferred(program: ExportedProgram) -> None:
     for node in filter(_is_shared, nodes_of(program)):
         with node.graph.inserting_before(node):
             node.replace_all_uses_with(_by_one(node))
-    for graph in {node.graph for node in nodes_of(program)}:
-        graph.eliminate_dead_code()
-    program.graph_module.recompile()
+    tidy(program)
 
 
 def _inferred(node: Node) -> list[int] | None:

@@ -53,12 +53,18 @@ def test_a_note_is_kept_in_the_notebook_and_by_the_next_run(open_notebook):
     again.close()
 
 
-def test_a_page_is_saved_with_its_notes(tab, tmp_path):
-    path = tmp_path / "page.html"
-    path.write_text(views.page([lower()]))
+def offline(tab, path, *traces):
+    """The view of an offline page with these lowerings."""
+    path.write_text(views.page(list(traces)))
     tab.goto(path.as_uri())
     view = tab.locator(".irw[data-timeline]")
     view.wait_for()
+    return view
+
+
+def test_a_page_is_saved_with_its_notes(tab, tmp_path):
+    path = tmp_path / "page.html"
+    view = offline(tab, path, lower())
     text = write(view, 3, "<b>why</b> </script> twice?")
     view.get_by_role("button", name="Notes (1)").click()
     with tab.expect_download() as saving:
@@ -76,10 +82,7 @@ def test_a_page_is_saved_with_its_notes(tab, tmp_path):
 def test_lowerings_of_one_name_are_told_apart(tab, tmp_path):
     """Two launches of a kernel, the logs of two commits: by their titles, in links and by notes."""
     path = tmp_path / "page.html"
-    path.write_text(views.page([lower(), lower()]))
-    tab.goto(path.as_uri())
-    view = tab.locator(".irw[data-timeline]")
-    view.wait_for()
+    view = offline(tab, path, lower(), lower())
     lowering = view.get_by_label("Lowering", exact=True)
     titles = ["model → llvm_mlir", "model → llvm_mlir (2)"]
     assert lowering.locator("option").all_inner_texts() == titles
@@ -102,10 +105,7 @@ def test_lowerings_of_one_name_are_told_apart(tab, tmp_path):
 
 def test_a_link_says_which_of_the_views_of_a_notebook_it_leads_to(tab, tmp_path):
     path = tmp_path / "page.html"
-    path.write_text(views.page([lower()]))
-    tab.goto(path.as_uri())
-    view = tab.locator(".irw[data-timeline]")
-    view.wait_for()
+    view = offline(tab, path, lower())
     copy = view.get_by_role("button", name="Copy link")
     for other, lowering in (("net", "model"), ("model", "model+%E2%86%92+llvm_mlir")):
         facts = f"<div class=irw-facts><span><b>{other}</b> → <b>tosa_mlir</b></span></div>"
@@ -115,11 +115,7 @@ def test_a_link_says_which_of_the_views_of_a_notebook_it_leads_to(tab, tmp_path)
 
 
 def test_a_link_into_another_lowering_leads_to_both_its_dumps(tab, tmp_path):
-    path = tmp_path / "page.html"
-    path.write_text(views.page([lower(), lower(name="other")]))
-    tab.goto(path.as_uri())
-    view = tab.locator(".irw[data-timeline]")
-    view.wait_for()
+    view = offline(tab, tmp_path / "page.html", lower(), lower(name="other"))
     tab.evaluate("location.hash = '#lowering=other&pass=9&left=2&line=4'")
     shown = view.locator(".irw-title .irw-index")
     expect(shown).to_have_text(["2", "9"])
