@@ -62,7 +62,6 @@ KEPT = {
     "tests/helion/test_ops.py::test_floats": 6,
     "tests/helion/test_ops.py::test_integers": 8,
     "tests/helion/test_sorting.py::test_sort_is_that_of_pytorch": 5,
-    "tests/inductor/test_check.py::test_flex_attention_is_checked": 0,
     "tests/inductor/test_check.py::test_of_very_many_sums_none_is_called_wrong_that_rounds": 0,
     "tests/inductor/test_check.py::test_training_with_running_statistics_is_checked_to_its_code": 0,
     "tests/inductor/test_lowering.py::test_a_copy_of_the_kernel_imports_nothing_of_torch_and_hashes_no_triton": 1,

@@ -29,8 +29,6 @@ _BUILT: dict[str, dict[str, _Build]] = {
     "f64": {
         "add": _of(arith.addf),
         "sub": _of(arith.subf),
-        "mul": _of(arith.mulf),
-        "div": _of(arith.divf),
         **{name: _relation(name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
     },
 }
