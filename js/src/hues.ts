@@ -5,7 +5,7 @@ export const HUES = 11;
 
 /** Dialects that often occur together have colours of their own; of others the name decides. */
 const KNOWN: readonly (readonly string[])[] = [
-  ["torch", "torch_c", "gpu", "hir"],
+  ["torch", "gpu", "hir"],
   ["linalg", "tosa", "stablehlo", "tt"],
   ["arith", "spirv", "bundle"],
   ["tensor", "ttg", "nvvm"],
@@ -15,7 +15,7 @@ const KNOWN: readonly (readonly string[])[] = [
   ["math", "shape", "nvgpu"],
   ["llvm", "call"],
   ["cf", "bufferization", "br"],
-  ["vector", "ml_program", "amdgpu"],
+  ["vector", "torch_c", "ml_program", "amdgpu"],
 ];
 
 const numbers = new Map(KNOWN.flatMap((names, hue) => names.map((name): [string, number] => [name, hue])));
