@@ -58,8 +58,7 @@ export class Timeline {
 
   /** What the passes start from: the first dump, where no pass has made it. */
   get input(): Stage | null {
-    const [first] = this.trace.stages;
-    return first && (first.step === "" || first.name === "input") ? first : null;
+    return inputOf(this.trace);
   }
 
   /** The dumps that passes have made. */
@@ -118,6 +117,12 @@ export class Timeline {
     }
     return rows;
   }
+}
+
+/** The first dump, where no pass has made it. */
+export function inputOf({ stages }: Trace): Stage | null {
+  const [first] = stages;
+  return first && (first.step === "" || first.name === "input") ? first : null;
 }
 
 /** Seconds of stages together. */

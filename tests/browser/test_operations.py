@@ -6,7 +6,7 @@ import pytest
 
 from irwidget import views
 from irwidget.trace import Trace, dump
-from tests.browser.accessibility import needs_axe, violations
+from tests.browser.accessibility import looking, needs_axe, violations
 from tests.views.lowerings import lower
 
 MANY = 5000
@@ -76,6 +76,16 @@ def test_costs_are_sorted_and_lead_to_their_pass(view):
     view.locator("[data-stage='5'][aria-selected='true']").wait_for()
 
 
+def test_in_forced_colours_bars_mark_the_passes_on_the_screen_alone(view):
+    colour = "one => getComputedStyle(one).borderLeftColor === getComputedStyle(document.body).backgroundColor"
+    with looking(view.page, "forced colors"):
+        rows = view.locator(".irw-row")
+        assert rows.count() > 2
+        assert [not one.evaluate(colour) for one in rows.all()] == [
+            "irw-left" in one.get_attribute("class") or "irw-right" in one.get_attribute("class") for one in rows.all()
+        ]
+
+
 @needs_axe
 def test_axe_finds_nothing(view):
     assert violations(view.page, ".irw") == []
@@ -111,3 +121,17 @@ def test_thousands_of_operations_move_smoothly(tab, tmp_path):
     )
     print("milliseconds of a frame:", took[len(took) // 2], took[-1])
     assert took[len(took) // 2] < 100  # 16.7 on a machine with nothing else to do
+
+
+def test_costs_have_columns_of_what_there_is_and_name_what_comes_before_the_passes(tab, tmp_path):
+    dumps = [dump("torch.export", "%a = arith.addf %b, %c", step=-1, seconds=0.2)]
+    dumps += [dump(f"p{i}", f"%a = arith.addf %b, %c{i}", step=0, seconds=0.025) for i in range(2)]
+    path = tmp_path / "page.html"
+    path.write_text(views.page([Trace("x", tuple(dumps))]))
+    tab.goto(path.as_uri())
+    tab.locator(".irw[data-timeline]").get_by_role("button", name="Costs", exact=True).click()
+    dialog = tab.get_by_role("dialog")
+    assert dialog.get_by_text("250 ms in all: torch.export 200 ms, 2 passes 50 ms").is_visible()
+    dialog.get_by_role("columnheader", name="copies").wait_for(state="hidden")
+    assert dialog.get_by_role("columnheader").all_inner_texts() == ["pass", "time", "share", "ops", "flop"]
+    assert dialog.get_by_role("row", name="p1").get_by_role("cell").all_inner_texts() == ["25 ms", "10.0 %", "1", "1"]

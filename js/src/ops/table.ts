@@ -3,9 +3,9 @@
 import type { Analysis } from "../analysis";
 import { Breath } from "../codec";
 import { comparable, type Trace } from "../dumps";
-import { h, OWN_KEYS, thousands } from "../dom";
+import { h, OWN_KEYS, plural, thousands } from "../dom";
 import { milliseconds } from "../list";
-import { percent, total } from "../timeline";
+import { inputOf, percent, total } from "../timeline";
 import { type Cost, costOf } from "./costs";
 
 interface OpRow {
@@ -28,7 +28,7 @@ const TITLES: Readonly<Partial<Record<(typeof HEADS)[number], string>>> = {
 export function costs(analysis: Analysis, trace: Trace, go: (stage: number) => void, close: () => void): HTMLElement {
   const all = total(trace.stages);
   const known: (Cost | null)[] = [];
-  let [by, down] = [-1, true];
+  let [by, down, counted] = [-1, true, false];
   const body = h("tbody");
   const heads = HEADS.map((name, i) =>
     h(
@@ -44,9 +44,12 @@ export function costs(analysis: Analysis, trace: Trace, go: (stage: number) => v
       const value = ({ values, stage }: OpRow): number => (by === 0 ? stage : (values[by] ?? -1));
       order.sort((a, b) => (down ? value(b) - value(a) : value(a) - value(b)) || a.stage - b.stage);
     }
-    for (const [i, head] of heads.entries())
+    const said = HEADS.map((_, i) => !counted || order.some(({ texts }) => texts[i]));
+    for (const [i, head] of heads.entries()) {
       head.setAttribute("aria-sort", i === by ? (down ? "descending" : "ascending") : "none");
-    body.replaceChildren(...order.map((one) => line(one, go)));
+      head.hidden = !said[i];
+    }
+    body.replaceChildren(...order.map((one) => line(one, said, go)));
   };
   const sort = (column: number): void => {
     down = column === by ? !down : column !== 0;
@@ -62,22 +65,35 @@ export function costs(analysis: Analysis, trace: Trace, go: (stage: number) => v
       "div",
       { class: "irw-graph-bar" },
       h("b", {}, "What each pass costs"),
-      h("span", { class: "irw-dim" }, all ? `${milliseconds(all)} in all` : "no times are known"),
+      h("span", { class: "irw-dim" }, all ? spent(trace, all) : "no times are known"),
       h("button", { type: "button", class: "irw-close", ...OWN_KEYS, click: close }, "Close"),
     ),
     ...(all ? [strip(trace, all, go)] : []),
     h("div", { class: "irw-cost-rows" }, table),
   );
-  void count(analysis, trace, known, draw, () => box.isConnected);
+  const done = (): void => {
+    counted = true;
+    draw();
+  };
+  void count(analysis, trace, known, done, () => box.isConnected);
   return box;
 }
 
-/** Read the dumps one after the other, and draw what is known so far. */
+/** The time in words: of what comes before the passes, too, which the list of passes does not count. */
+function spent(trace: Trace, all: number): string {
+  const input = inputOf(trace);
+  if (!input?.seconds) return `${milliseconds(all)} in all`;
+  const passes = plural(trace.stages.length - 1, "pass", "passes");
+  const parts = `${input.label} ${milliseconds(input.seconds)}, ${passes} ${milliseconds(all - input.seconds)}`;
+  return `${milliseconds(all)} in all: ${parts}`;
+}
+
+/** Read the dumps one after the other. */
 async function count(
   analysis: Analysis,
   { stages }: Trace,
   known: (Cost | null)[],
-  draw: () => void,
+  done: () => void,
   alive: () => boolean,
 ): Promise<void> {
   const breath = new Breath();
@@ -88,7 +104,7 @@ async function count(
     await breath.take();
     if (i > 0 && !alive()) return;
   }
-  draw();
+  done();
 }
 
 function row({ stages }: Trace, i: number, all: number, known: readonly (Cost | null)[]): OpRow {
@@ -129,8 +145,9 @@ function row({ stages }: Trace, i: number, all: number, known: readonly (Cost | 
   };
 }
 
-function line({ stage, texts }: OpRow, go: (stage: number) => void): HTMLElement {
-  const [name, ...others] = texts;
+/** The row of a pass, with the columns in which any pass has something. */
+function line({ stage, texts }: OpRow, said: readonly boolean[], go: (stage: number) => void): HTMLElement {
+  const [name, ...others] = texts.filter((_, i) => said[i]);
   const button = h("button", { type: "button", ...OWN_KEYS, click: () => go(stage) }, name!);
   return h("tr", {}, h("th", { scope: "row" }, button), ...others.map((text) => h("td", {}, text)));
 }
