@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from irwidget.readers.log import Log
+from irwidget.readers.numbers import used
+from irwidget.readers.places import PlacedText
 from irwidget.readers.planning import TextPlan
 from irwidget.readers.printed_text import own
-from irwidget.readers.putting import PlacedText, PutTarget, put
+from irwidget.readers.putting import PutTarget, put
 from irwidget.trace import Content, Scope, predecessors
 
 _KEPT = 8
@@ -63,6 +65,8 @@ class Composer:
         whole = self._kept.get(at) or own(self._log, self._plans[at].stage.piece)
         for target, number in sorted(newest.items(), key=lambda one: one[1]):
             whole = put(whole, own(self._log, self._plans[number].stage.piece), target) or whole
+        if self._plans[index].language == "llvm":
+            whole = used(whole)
         self._kept[index] = whole
         while len(self._kept) > _KEPT:
             self._kept.popitem(last=False)

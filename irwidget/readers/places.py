@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 from irwidget.readers import pretty
 from irwidget.toolchain import debug_lines, locations
 from irwidget.trace import Location, lines_of
+
+Places = tuple[Location | None, ...]
 
 _TOO_LONG = 50_000
 """Letters of a line from which on nothing is looked for in a text."""
@@ -20,7 +23,15 @@ _FILE = re.compile(r'source_file="((?:[^"\\]|\\.)*+)"')
 _MOST_FRAMES = 40
 
 
-def placed(language: str, text: str) -> tuple[str, tuple[Location | None, ...]]:
+@dataclass(frozen=True, slots=True)
+class PlacedText:
+    """A text with the places of its lines, of which there may be none."""
+
+    text: str
+    places: Places = ()
+
+
+def placed(language: str, text: str) -> tuple[str, Places]:
     """The text to show, and for each of its lines the user's line that it came from; none where it names none."""
     if language == "mlir" and max(map(len, text.split("\n"))) < _TOO_LONG and (usual := _usual(text)):
         try:

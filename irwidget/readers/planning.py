@@ -11,8 +11,9 @@ from irwidget.readers.grouping import Piece
 from irwidget.readers.knowing import Unknown, renumbered, told_of
 from irwidget.readers.log import Log
 from irwidget.readers.loops import put_loop
+from irwidget.readers.places import PlacedText
 from irwidget.readers.printed_text import own
-from irwidget.readers.putting import PlacedText, PutTarget, defined, kind, put, span
+from irwidget.readers.putting import PutTarget, defined, kind, put, span
 from irwidget.readers.stages import LoggedStage, Told
 from irwidget.trace import Diagnostic, Scope, shared_scope
 
@@ -35,8 +36,8 @@ _INLINED = (
     "the module: the log has only what it was inlined into (-print-module-scope has all of it)"
 )
 _NUMBERS = (
-    "numbers of metadata and attributes (!3, #5) are those that LLVM had when it printed a function; below it they are "
-    "explained as the module printed last has them (-print-module-scope has all of it)"
+    "functions were printed alone, and LLVM numbers metadata and attributes (!3, #5) anew in each: where lines are the "
+    "same they have the numbers of the module printed last, else such as nothing explains (-print-module-scope has all)"
 )
 _NUMBERED = re.compile(r"[!#]\d")
 

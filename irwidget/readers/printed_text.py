@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from irwidget.readers.grouping import Piece
 from irwidget.readers.log import Log, decoded
-from irwidget.readers.places import placed
-from irwidget.readers.putting import PlacedText
+from irwidget.readers.places import PlacedText, placed
 
 
 def own(log: Log, piece: Piece) -> PlacedText:

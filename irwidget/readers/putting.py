@@ -14,9 +14,9 @@ from itertools import islice
 
 from irwidget.readers import aliases, mlir
 from irwidget.readers.loops import put_loop
-from irwidget.trace import Location, Scope
-
-Places = tuple[Location | None, ...]
+from irwidget.readers.numbers import as_before
+from irwidget.readers.places import PlacedText, Places
+from irwidget.trace import Scope
 
 _STEP = 2
 """Blanks by which what is in an operation is indented."""
@@ -24,14 +24,6 @@ _MOST_USES = 200
 """Mentions of a symbol that are looked at."""
 _MOST_ALIKE = 20
 """Operations without a name that are told apart by what they name."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlacedText:
-    """A text with the places of its lines, of which there may be none."""
-
-    text: str
-    places: Places = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +62,8 @@ def put(whole: PlacedText, part: PlacedText, target: PutTarget) -> PlacedText | 
     if found is None:
         return None
     start, stop, indent = found
+    if target.language == "llvm":
+        part = PlacedText(as_before(part.text, whole.text, start, stop), part.places)
     if target.loop:
         part = PlacedText(put_loop(whole.text[start:stop], part.text) or whole.text[start:stop])
     names, body = aliases.apart(part.text) if target.language == "mlir" else ("", part.text)

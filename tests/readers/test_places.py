@@ -8,7 +8,8 @@ import subprocess
 import pytest
 
 import irwidget
-from irwidget.readers.putting import PlacedText, PutTarget, put
+from irwidget.readers.places import PlacedText
+from irwidget.readers.putting import PutTarget, put
 from irwidget.trace import Location
 
 PROGRAM = """
