@@ -148,8 +148,10 @@ def test_the_program_fails_as_it_does_when_it_prints_nothing_between_passes(_):
 def test_the_passes_before_one_that_fails_in_the_program_are_kept(_):
     text = "func.func @f(%a: tensor<2xf32>) -> tensor<2xf32> {\n  return %a : tensor<2xf32>\n}"
     pipeline = "mlir-opt --cse --canonicalize --llvm-target-to-data-layout --symbol-dce"
-    with pytest.raises(ToolError) as caught:
-        irwidget.lower(text, to="raw_ir", pipeline=pipeline, external=True)
+    for dumps in (False, True):
+        with pytest.raises(ToolError) as caught:
+            irwidget.lower(text, to="raw_ir", pipeline=pipeline, external=True, dumps=dumps)
+        assert caught.value.pass_name == "llvm-target-to-data-layout"
     low = caught.value.lowering
     assert str(caught.value).endswith(f'--pipeline "{pipeline}" --external')
     assert [dump.name for dump in low.dumps] == ["input", "cse", "canonicalize"]
