@@ -402,8 +402,8 @@ def _to_failure(run: Run, state: State, step: Step, words: list[str]) -> State:
     What is killed may be so while it prints, and runs again without.
     """
     with scratch.folder() as folder:
+        tree = Path(folder, "tree")
         try:
-            tree = Path(folder, "tree")
             return _run(run, state, step, [*words, "--mlir-print-ir-after-failure", f"--mlir-print-ir-tree-dir={tree}"])
         except StepFailed as failed:
             failure = failed.failure

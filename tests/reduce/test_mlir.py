@@ -420,6 +420,8 @@ def test_what_is_needed_because_it_is_used_is_used_otherwise(how):
         ran = Source(tried, "mlir").run((Step("mlir-opt", "--canonicalize"), generic_form.step(())))
         return ran.failure is None and re.search(left, ran.dumps[-1].text, re.DOTALL) is not None
 
+    module = ModuleText(generic(text))
+    assert {"scf.forall.in_parallel", "scf.reduce"}.isdisjoint(one.name for one in module.removable())
     last = ModuleText([*mlir.smaller(generic(text), Plain(holds))][-1])
     assert [one.name for one in last.operations[1:]] == names
 
