@@ -399,7 +399,7 @@ def _mlir_passes(run: Run, state: State, step: Step, program: FoundProgram, argu
 def _to_failure(run: Run, state: State, step: Step, words: list[str]) -> State:
     """Run mlir-opt, which leaves a file where a pass fails. Raises StepFailed, which names that pass where it is known.
 
-    What is killed may be so while it prints, and runs again without.
+    What is killed while it prints that runs again without.
     """
     with scratch.folder() as folder:
         tree = Path(folder, "tree")
@@ -407,10 +407,10 @@ def _to_failure(run: Run, state: State, step: Step, words: list[str]) -> State:
             return _run(run, state, step, [*words, "--mlir-print-ir-after-failure", f"--mlir-print-ir-tree-dir={tree}"])
         except StepFailed as failed:
             failure = failed.failure
-            at = _pass_name(left[-1]) if (left := _in_order(tree)) else failure.pass_name
-    if KILLED in failure.message:
+            left = _in_order(tree)
+    if left and KILLED in failure.message:
         return _run(run, state, step, words)
-    raise StepFailed(replace(failure, pass_name=at))
+    raise StepFailed(replace(failure, pass_name=_pass_name(left[-1]) if left else failure.pass_name))
 
 
 def _over(name: str, after: State, own: tuple[str, Scope, str]) -> Pass:

@@ -161,7 +161,9 @@ def test_the_passes_before_one_that_fails_in_the_program_are_kept(_):
 def test_a_program_that_dies_while_it_prints_what_a_pass_left_is_run_without(monkeypatch, tmp_path):
     program = tmp_path / "mlir-opt"
     program.write_text(
-        "#!/bin/sh\ncase $* in *--version*) echo LLVM version 22.1; exit;; *after-failure*) kill -SEGV $$;; esac\n"
+        "#!/bin/sh\ncase $* in *--version*) echo LLVM version 22.1; exit;; *after-failure*)\n"
+        "for word; do case $word in *tree-dir=*) mkdir ${word#*=}; touch ${word#*=}/0_cse.mlir;; esac; done\n"
+        "kill -SEGV $$;; esac\n"
         "echo error: no >&2\nexit 1\n"
     )
     program.chmod(0o755)
