@@ -1,5 +1,6 @@
 """Failures that do not always come."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -40,8 +41,7 @@ def test_what_fails_in_one_of_four_runs_becomes_small_and_the_report_says_how_of
     assert "Reduced from 6 operations to 3.\nIt does not always fail: it did in" in report
     program.write_text("#!/bin/sh\ncat\n")
     assert cli.main(words) == 2
-    assert "The pipeline does not fail on" in (said := capsys.readouterr().err)
-    assert " in 5 runs: --contains TEXT" in said
+    assert re.search(r"The pipeline does not fail on \S+ in \d runs: --contains TEXT", capsys.readouterr().err)
 
 
 def test_a_candidate_runs_until_it_fails_as_is_looked_for(program):
