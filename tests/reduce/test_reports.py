@@ -220,7 +220,8 @@ def test_what_only_the_installed_program_fails_on_is_told_with_the_next_step(tmp
     assert cli.main(["reduce", str(path), "--pipeline", "mlir-opt --cse"]) == 2
     assert re.search(
         rf"The pipeline does not fail on {re.escape(str(path))} in \d runs as it runs here\. "
-        r"Run as mlir-opt \S+ \(\S+\): mlir-opt exited with 1: .*torch.*\n.*Next step: --external makes it small with the installed programs",
+        r"Run as mlir-opt \S+ \(\S+\): mlir-opt exited with 1: .*torch.*\n.*"
+        r"Next step: --external makes it small with the installed programs",
         capsys.readouterr().err,
     )
     path.write_text("func.func @f(%a: i32) -> i32 {\n  return %a : i32\n}\n")
