@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,11 @@ from irwidget import arguments, files, output
 from irwidget.errors import IRWidgetError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from irwidget.reducing.report import Reduced
     from irwidget.reducing.search import Predicate
+    from irwidget.result import Lowering
     from irwidget.trace import Step
 
 
@@ -72,24 +74,34 @@ _ENDLESS = 120.0
 
 def _ir(path: Path, parsed: argparse.Namespace, predicate: Predicate | None) -> Reduced:
     from irwidget.lowering import lower
-    from irwidget.reducing import failing
+    from irwidget.reducing import failing, search
 
     text, seconds = files.read(path), parsed.timeout or _SECONDS
+    said = {name: getattr(parsed, name) for name in ("pipeline", "external", "toolchain")}
+    said["elide"] = parsed.elide and len(text) > _IN_FULL
+    tried: list[Lowering] = []
+    for _ in search.several():  # what does not always fail may in another run
+        tried.append(_lowered(partial(lower, text, to="raw_ir", name=path.stem, timeout=seconds, **said)))
+        if predicate or tried[-1].trace.failure:
+            break
+    low = tried[-1]
+    if not (predicate or low.trace.failure):
+        in_runs = f" in {len(tried)} runs" if len(tried) > 1 else ""
+        raise UsageError(f"The pipeline does not fail on {path}{in_runs}{_elsewhere(text, low.trace.steps)}")
+    failure = low.trace.failure
+    if failure and failing.timed_out(failing.kind_of(failure)):
+        seconds = max(seconds, _ENDLESS)
+    return low.reduce(predicate, seconds=seconds, progress=_smaller)
+
+
+def _lowered(lower: Callable[[], Lowering]) -> Lowering:
+    """The lowering, also where it failed. Raises what nothing was made of."""
     try:
-        said = {name: getattr(parsed, name) for name in ("pipeline", "external", "toolchain")}
-        said["elide"] = parsed.elide and len(text) > _IN_FULL
-        low = lower(text, to="raw_ir", name=path.stem, timeout=seconds, **said)
+        return lower()
     except IRWidgetError as error:
         if error.lowering is None:
             raise
-        low = error.lowering
-        failure = low.trace.failure
-        if failure and failing.timed_out(failing.kind_of(failure)):
-            seconds = max(seconds, _ENDLESS)
-    else:
-        if predicate is None:
-            raise UsageError(f"The pipeline does not fail on {path}{_elsewhere(text, low.trace.steps)}")
-    return low.reduce(predicate, seconds=seconds, progress=_smaller)
+        return error.lowering
 
 
 def _elsewhere(text: str, steps: Sequence[Step]) -> str:

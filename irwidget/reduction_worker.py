@@ -17,11 +17,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from irwidget import private_torch_mlir
+from irwidget import private_torch_mlir, registry
 from irwidget.frontends import raw_text
 from irwidget.reducing import failing
 from irwidget.reducing.tasks import FileTask, IRTask, Outcome, Task
-from irwidget.toolchain import child, forked, mlir
+from irwidget.toolchain import child, external, forked, mlir
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Failure, Step
 
@@ -50,6 +50,16 @@ def main() -> None:
 
 
 def outcome(task: Task) -> Outcome:
+    """What comes of a task: of the first run that fails in the way that is looked for, or of the last."""
+    found = _outcome(task)
+    for _ in range(1, task.times):
+        if task.looked_for is None or task.looked_for.includes(found.kind):
+            break
+        found = _outcome(task)
+    return found
+
+
+def _outcome(task: Task) -> Outcome:
     """What comes of a task, run in a copy of this process."""
     noted = _Noted()
     started = time.monotonic()
@@ -71,7 +81,13 @@ _warmed: set[str] = set()
 
 
 def _warm(task: Task) -> None:
-    """Have what a copy needs imported once, and run on a program of our own where that loads more."""
+    """Have what a copy needs imported and looked up once, and run on a program of our own where that loads more."""
+    for step in task.steps if isinstance(task, IRTask) else ():
+        with contextlib.suppress(ImportError):  # which a copy says
+            if tool := registry.tools.get(step.tool):
+                registry.imported(tool.run)
+        if step.program:
+            external.find(step.tool)
     what = task.steps[0].tool if isinstance(task, IRTask) and task.steps else type(task).__name__
     if what in _warmed:
         return

@@ -43,8 +43,9 @@ def save(
     command += ["--pipeline", pipeline] if pipeline else []
     _script(folder / "run.sh", [shlex.join([*command, *words])])
     made = ", ".join(f"{name} {version}" for name, version in trace.tools.items())
+    late = any("tm_tensor." in one for one in (edited, *(dump.text for dump in trace.dumps[index + 1 :])))
     said = f"# What ran was {made}: programs of another release may have other options." if made else "#"
-    _script(folder / "tools.sh", [said, "set -e", *_commands(planned, text.name)])
+    _script(folder / "tools.sh", [said, "set -e", *_commands(planned, text.name, late=late)])
     if triton := _override(edited, trace, index):
         name, ir = triton
         output.write(folder / name, ir)
@@ -69,16 +70,26 @@ def _script(path: Path, lines: Sequence[str]) -> None:
     output.write(path, "\n".join(['cd "$(dirname "$0")"', *lines, ""]))
 
 
-def _commands(planned: Sequence[Planned], before: str) -> Iterator[str]:
-    """The programs in order, each on the file that the one before has left; those that are none, as a comment."""
+_LATE = re.compile(r"(?:^|[-(,])tm-tensor-")
+"""Passes on a dialect of torch-mlir's that lasts while those of `mlir-opt` run, which does not read it."""
+
+
+def _commands(planned: Sequence[Planned], before: str, *, late: bool) -> Iterator[str]:
+    """The programs in order, each on the file that the one before has left; those that are none, as a comment. With
+    `late`, operations of tm_tensor are there until the last pass on them has run.
+    """
     steps = stock.programs([one.step for one in planned])
+    at = 0
     for number, (_, group) in enumerate(groupby(steps, key=_together), 1):
         passes = list(group)
         tool = passes[0].tool
-        if tool not in PROGRAMS:
-            yield f"# {passes[0].command}: no program does this; run.sh does"
+        unread = late and tool == "mlir-opt" and any(_LATE.search(one.arguments) for one in steps[at:])
+        if tool not in PROGRAMS or unread:
+            why = "mlir-opt does not read tm_tensor, whose operations are here" if unread else "no program does this"
+            yield f"# {passes[0].command}: {why}; run.sh does"
             yield "exit 1"
             return
+        at += len(passes)
         after = f"{number}.{_LEAVES.get(tool, 'mlir')}"
         bodies = [re.fullmatch(r"builtin\.module\((.*)\)", textual(one.arguments), re.DOTALL) for one in passes]
         if all(bodies):

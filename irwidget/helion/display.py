@@ -10,14 +10,10 @@ from typing import Any
 from irwidget.helion import linking
 from irwidget.helion.bindings import ir
 from irwidget.lazy import cached_property
-from irwidget.trace import Content, Location, Node
+from irwidget.trace import Content, Location, Node, syntax
 
 _LOC = re.compile(r'("(?:[^"\\]|\\.)*")|(\bloc\()')
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
-
-
-_PRINTED_BODIES = ("linalg.generic", "linalg.map", "linalg.reduce")
-"""The linalg ops whose bodies are printed."""
 
 
 class AnnotatedText:
@@ -65,7 +61,7 @@ def _rename(root: Any) -> None:
         if len(operation.results):
             name = _constant_name(operation) or fresh("t")
             operation.location = ir.Location.name(name, operation.location, context=root.context)
-        hidden = operation.name.startswith("linalg.") and operation.name not in _PRINTED_BODIES
+        hidden = not syntax.prints_body(operation.name)
         for region in () if hidden else operation.regions:
             for block in region.blocks:
                 if operation.name != "func.func":

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from irwidget.errors import IRWidgetError, PassError, ToolError, UsageError
-from irwidget.toolchain import crashes
+from irwidget.toolchain import crashes, external
 from irwidget.trace import Failure, Verdict, syntax
 
 _OPERATION = re.compile(r"['\"]([a-z_]\w*(?:\.[\w$]+)+)['\"]")
@@ -87,8 +87,26 @@ def kind_of(failure: Failure, name: str = "") -> Kind:
         said = f"{said} {below}"
     if at := _RUNNING.findall(below):
         said = f"{said.split(crashes.ASKS)[0]} in {at[-1]}"
+    place = crashes.places(below) if external.KILLED in said else ""
+    if place:
+        said = said.replace(f" in {crashes.place(below)}", "", 1)
     kind = _kind(failure.kind, failure.pass_name, said)
-    return replace(kind, operation=kind.operation or _shown(said))
+    kind = replace(kind, place=place or kind.place)
+    return replace(kind, operation=kind.operation or _shown(said) or _current(failure))
+
+
+_CURRENT = re.compile(r"see current operation: *\n?(?:%[^=\n]*= )?\"?([a-zA-Z_][\w$]*(?:\.[\w$]+)*)")
+_NEXT_ERROR = re.compile(r"^(?:\S+: )?error: ", re.M)
+
+
+def _current(failure: Failure) -> str:
+    """The operation that a note to the first error shows, where its message names none."""
+    notes: list[str] = []
+    for one in failure.diagnostics[:1]:
+        first = _NEXT_ERROR.search(one.message)  # of a program, all that it said
+        following = _NEXT_ERROR.search(one.message, first.end()) if first else None
+        notes = [one.message[: following.start() if following else None], *(note.message for note in one.notes)]
+    return next((found[1] for note in notes if (found := _CURRENT.search(note))), "")
 
 
 _SHOWN = re.compile(r"\n  at line \d+, column \d+:\n([^\n]*)\n( *)\^")

@@ -77,11 +77,16 @@ def _operations(text: str, fails: Test[str], *, arguments: bool) -> Iterator[str
 
 
 def _wrappers(text: str, fails: Test[str]) -> Iterator[str]:
-    """With the regions of an operation in its place."""
+    """With the regions of an operation in its place, and what they end with in that of its results."""
 
     def changes(text: str) -> list[engine.Change[str]]:
         module = ModuleText.of(text)
-        return [partial(module.without, (), unwrapped={one.start}) for one in module.unwrappable() if function_of(one)]
+        return [
+            partial(module.without, (), unwrapped={one.start}, yielded=yielded)
+            for one in module.unwrappable()
+            if function_of(one)
+            for yielded in ((True, False) if one.results else (False,))
+        ]
 
     return engine.each(text, fails, changes)
 
@@ -121,6 +126,26 @@ def _endings(text: str, fails: Test[str]) -> Iterator[str]:
     return engine.each(text, fails, changes)
 
 
+def _alone(text: str, fails: Test[str]) -> Iterator[str]:
+    """With one operation in place of all that is in a function, and what it gives returned."""
+
+    def changes(text: str) -> list[engine.Change[str]]:
+        module = ModuleText.of(text)
+        return [
+            partial(module.alone, function, one)
+            for function in module.functions
+            if module.blocks(function) == 1
+            for one in module.removable()
+            if function_of(one) is function and len(function.children) > 1 and not _is_alone(function, one)
+        ]
+
+    return engine.each(text, fails, changes)
+
+
+def _is_alone(function: OperationText, one: OperationText) -> bool:
+    return [child for child in function.children if not child.last] == [one]
+
+
 WAYS = {
     "functions": _functions,
     "results": _results,
@@ -129,4 +154,5 @@ WAYS = {
     "regions in place of their operations": _wrappers,
     "operands in place of results": _forwards,
     "results returned early": _endings,
+    "an operation alone": _alone,
 }

@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from irwidget.errors import UsageError
+from irwidget.trace import syntax
 
 _HEAD = re.compile(r'(\s*)(?:(%[^=]*?) = )?"([\w.$-]+)"\(')
 _VALUE = re.compile(r"%[\w$.-]+(?:#\d+)?")
@@ -20,6 +21,8 @@ _NAMED = re.compile(r"(%[\w$.-]+)(?::(\d+))?")
 _TYPE = "function_type = "
 _FUNCTIONS = {"func.func": "func.return", "llvm.func": "llvm.return", "gpu.func": "gpu.return"}
 _MODULES = ("builtin.module", "gpu.module")
+_TERMINATORS = ("scf.forall.in_parallel", "scf.reduce")
+"""Operations that end a block, and may have regions."""
 _LLVM = "!llvm.func<"
 _OPENING, _CLOSING = frozenset("([{<"), frozenset(")]}>")
 _MARK = re.compile(r'"(?:[^"\\]|\\.)*"?|->|[(\[{<>}\]),:]', re.S)
@@ -52,6 +55,11 @@ class OperationText:
     def is_module(self) -> bool:
         """Whether its region ends without a terminator."""
         return self.name in _MODULES
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether its text has it: the operations in a named one of linalg are what that is."""
+        return self.parent is not None and syntax.prints_body(self.parent.name)
 
     @property
     def types(self) -> list[str]:
@@ -108,21 +116,22 @@ class ModuleText:
     def _end_block(parent: OperationText) -> None:
         if parent.children:
             end = parent.children[-1]
-            end.last = not (parent.is_module or end.results or end.stop - end.start > 1)
+            plain = not (end.results or end.stop - end.start > 1)
+            end.last = end.name in _TERMINATORS or (plain and not parent.is_module)
 
     # What can be taken out
 
     def removable(self) -> list[OperationText]:
         """The operations that can be taken out, the outermost of nested ones first."""
-        return [one for one in self.operations if one.parent is not None and not one.last]
+        return [one for one in self.operations if one.is_shown and not one.last]
 
     @property
     def functions(self) -> list[OperationText]:
         return [one for one in self.operations if one.is_function]
 
     def count(self) -> int:
-        """How many operations there are, the module itself not counted."""
-        return sum(one.parent is not None for one in self.operations)
+        """How many operations its text shows, the module itself not counted."""
+        return sum(one.is_shown for one in self.operations)
 
     def unwrappable(self) -> list[OperationText]:
         """The operations whose regions can be tried in their place."""
@@ -145,14 +154,16 @@ class ModuleText:
         returns: Mapping[int, Collection[int]] | None = None,
         unwrapped: Collection[int] = (),
         forward: int | None = None,
+        yielded: bool = False,
         arguments: bool = False,
     ) -> str:
         """The text without the operations that begin on these lines.
 
         `returns` says for the line of a function which of its results it still has. Of the operations in `unwrapped`
         only the regions stay, without what ends them. With `forward` a result becomes the operand of that number among
-        those of its type where there is one, and an argument of the function elsewhere. Arguments that nothing uses go,
-        but with `arguments` those stay that were there.
+        those of its type where there is one, and an argument of the function elsewhere; with `yielded`, of those in
+        `unwrapped`, what their first region ends with. Arguments that nothing uses go, but with `arguments` those stay
+        that were there.
         """
         gone = [one for one in self.operations if one.start in taken or one.start in unwrapped]
         hidden = {
@@ -165,6 +176,8 @@ class ModuleText:
             if one.start in unwrapped:
                 named |= dict(argument for number in self._labels(one) for argument in _arguments(self.lines[number]))
         passed = {} if forward is None else _forwarded(gone, forward)
+        if yielded:
+            passed |= {name: value for one in gone for name, value in _yielded(one).items()}
         for number in self._outside() & lines.keys() if passed else ():
             lines[number] = _VALUE.sub(lambda found: passed.get(found[0], found[0]), lines[number])
         for function in self.functions:
@@ -182,6 +195,21 @@ class ModuleText:
             lines[number] = f'    "{_FUNCTIONS[function.name]}"{given}'
         later = {one.start for one in function.children if one.start > last.start and not one.last}
         return ModuleText("\n".join(lines)).without(later)
+
+    def alone(self, function: OperationText, one: OperationText) -> str:
+        """The text with a function of one block that has nothing but an operation, and returns what that gives."""
+        around = [parent for parent in _around(one) if parent.start > function.start]
+        kept = {function.start, one.start, *(parent.start for parent in around)}
+        others = {
+            child.start for parent in (function, *around) for child in parent.children
+            if not (child.start in kept or child.last)
+        }  # fmt: skip
+        text = self.without(others, returns={function.start: ()}, unwrapped={parent.start for parent in around})
+        if not one.results:
+            return text
+        module = ModuleText(text)
+        again = next(other for other in module.operations if other.results == one.results)
+        return module.ending(next(parent for parent in _around(again) if parent.is_function), again)
 
     def blocks(self, one: OperationText) -> int:
         """How many blocks its regions have that begin with a label, at least one."""
@@ -244,13 +272,27 @@ def _forwarded(gone: Sequence[OperationText], number: int) -> dict[str, str]:
     return passed
 
 
-def function_of(one: OperationText) -> OperationText | None:
-    """The function that an operation is in."""
+def _yielded(one: OperationText) -> dict[str, str]:
+    """For results of an operation, what the first block of its regions ends with, where that has their types."""
+    end = next((child for child in one.children if child.last), None)
+    given = end.operands if end else []
+    return (
+        dict(zip(one.results, [name for name, _ in given], strict=True))
+        if [kind for _, kind in given] == one.types
+        else {}
+    )
+
+
+def _around(one: OperationText) -> Iterator[OperationText]:
+    """What an operation is in, the innermost first."""
     while one.parent is not None:
         one = one.parent
-        if one.is_function:
-            return one
-    return None
+        yield one
+
+
+def function_of(one: OperationText) -> OperationText | None:
+    """The function that an operation is in."""
+    return next((parent for parent in _around(one) if parent.is_function), None)
 
 
 def _returning(function: OperationText) -> list[int]:

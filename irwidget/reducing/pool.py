@@ -125,7 +125,7 @@ class _Process:
             if self.ended:
                 future.set_exception(self._gone())
         try:
-            return future.result(task.seconds + _GRACE)
+            return future.result(task.seconds * task.times + _GRACE)
         except TimeoutError:
             self._child.kill()
             return future.result()

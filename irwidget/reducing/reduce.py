@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Protocol
 
 from irwidget import pipelines, registry
@@ -131,14 +132,16 @@ class _Asked:
         if not again:
             raise UsageError(f"{what} starts from no IR: low.reduce(program=True) makes the program small")
         for text, steps in again[-1:] if alone else again:
-            for language, form in self._forms(text(), steps):
+            *forms, lines = self._forms(text(), steps)
+            again_and_again = (form for _ in search.several() for form in forms or [lines])
+            for language, form in chain(again_and_again, [lines] if forms else ()):
                 found = self.pool.run(self.task(form, steps))
                 if wanted.is_told_as(found.kind):
                     upto = steps[: found.step + 1] if found.step >= 0 else steps
                     return _Start(language, form, upto, found)
         raise UsageError(
-            f"{what} does not fail again on the text of its dump; it may need what the text leaves out: lower with "
-            "elide=False (--no-elide)"
+            f"{what} does not fail again on the text of its dump, in several runs; it may need what the text leaves "
+            "out: lower with elide=False (--no-elide)"
         )
 
     def of_predicate(self) -> _Start:
@@ -196,10 +199,10 @@ def _search(
         if progress:
             progress(made(best, complete=False))
 
-    best, complete = search.run(start.text, start.language.smaller, test, smaller)
+    best, complete, rate = search.with_rate(start.text, start.language.smaller, test, smaller)
     text = _pretty(best, start, asked, test)
     again = installed.run(text, start.steps, asked.each) if kind else None
-    return replace(made(best, complete=complete), text=text, again=again)
+    return replace(made(best, complete=complete), text=text, again=again, rate=rate)
 
 
 def _pretty(text: str, start: _Start, asked: _Asked, test: Search[str]) -> str:
@@ -210,6 +213,6 @@ def _pretty(text: str, start: _Start, asked: _Asked, test: Search[str]) -> str:
         read = tuple(Step("mlir-opt", flags) for flags in [mlir_flags.flags_of(start.steps)] if flags)
         shown = Source(text, "mlir").run(read, asked.options)
         printed = shown.dumps[-1].text
-        if not shown.failure and test.same(asked.pool.run(asked.task(printed, start.steps))):
+        if not shown.failure and test.same(test.outcome(printed)):
             return printed
     return text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,6 +26,33 @@ class Tried:
 
     def __add__(self, other: Tried) -> Tried:
         return Tried(self.candidates + other.candidates, self.kept + other.kept)
+
+
+_CERTAIN, _MOST = 0.95, 10
+"""How likely a candidate that fails like the program before should be seen to, and in how many runs at most."""
+
+
+@dataclass(frozen=True)
+class Rate:
+    """How often something failed."""
+
+    failed: int
+    of: int
+
+    @property
+    def always(self) -> bool:
+        """Whether it failed in each run."""
+        return self.failed == self.of
+
+    def __str__(self) -> str:
+        return f"it did in {self.failed} of {_counted(self.of, 'run')}"
+
+    @property
+    def runs(self) -> int:
+        """How many show whether something fails that does as often."""
+        if self.always or not self.failed:
+            return 1 if self.always else _MOST
+        return min(_MOST, math.ceil(math.log(1 - _CERTAIN) / math.log(1 - self.failed / self.of)))
 
 
 @dataclass(frozen=True)
@@ -64,6 +92,8 @@ class Reduced:
     """What is said in place of a failure."""
     again: Again | None = field(default=None, repr=False)
     """What the programs of `command` make of it, where they are here and others ran."""
+    rate: Rate | None = None
+    """How often it failed, where it was run several times."""
 
     def of_text(self, contained: str) -> Reduced:
         """The same where the predicate was that the last text contains another."""
@@ -121,6 +151,7 @@ class Reduced:
                 *([self.message.strip()] if self.message.strip() else []),
                 *([_ANY_CRASH] if self.failure and self.failure.other_crashes else []),
                 f"Reduced from {_counted(self.before, 'operation')} to {self.operations}{state}.",
+                *([f"It does not always fail: {self.rate}."] if self.rate and not self.rate.always else []),
                 "",
                 _block(self._read_as, self.text),
                 "",

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Generic, TypeVar
 
 from irwidget.errors import ToolError, UsageError
 from irwidget.reducing.engine import Test
-from irwidget.reducing.failing import Kind
+from irwidget.reducing.failing import Kind, timed_out
 from irwidget.reducing.pool import Pool, Stopped
-from irwidget.reducing.report import Tried
+from irwidget.reducing.report import Rate, Tried
 from irwidget.reducing.tasks import Outcome, Task
 from irwidget.toolchain import budget
 
 _T = TypeVar("_T")
 Predicate = Callable[[str], bool]
+
+
+_RUNS, _WHILE = 5, 5.0
+"""How often something is run to see whether it always fails, and seconds after which no other run begins."""
+
+
+def several() -> Iterator[int]:
+    """Numbers of runs that see whether something always fails, from 1."""
+    end = time.monotonic() + _WHILE
+    yield 1
+    for run in range(2, _RUNS + 1):
+        if time.monotonic() > end:
+            return
+        yield run
 
 
 class TimeIsUp(Exception):
@@ -41,6 +57,8 @@ class Search(Generic[_T]):
     ) -> None:
         self._stop = stop
         self.way = ""
+        self.times = 1
+        """How often a candidate is run, at most, to see it fail."""
         self.ways: dict[str, Tried] = {}
         self.tried = 0
         self.last: Outcome | None = None
@@ -52,6 +70,11 @@ class Search(Generic[_T]):
         self._known: dict[str, bool] = {}
         self.raised: list[Exception] = []
         """What the predicate raised of candidates, which then are none that it holds of."""
+
+    @property
+    def looks_for_failure(self) -> bool:
+        """Whether it is one that takes no more than it needs to be seen several times, and no predicate."""
+        return self._kind is not None and not timed_out(self._kind)
 
     @property
     def seconds(self) -> float:
@@ -79,7 +102,24 @@ class Search(Generic[_T]):
                 continue
             self.tried += 1
             self._count(Tried(1))
-            yield text, self._task(text)
+            yield text, self._asked(text, self.times)
+
+    def _asked(self, text: str, times: int) -> Task:
+        return replace(self._task(text), times=times, looked_for=self._kind)
+
+    def outcome(self, candidate: _T) -> Outcome:
+        """What comes of a program. Raises ToolError when the process that should try it cannot."""
+        return self._pool.run(self._asked(self._text(candidate), self.times))
+
+    def rate(self, candidate: _T) -> Rate:
+        """How often a program fails so. Raises ToolError as `outcome`."""
+        runs = [self.same(self._pool.run(self._asked(self._text(candidate), 1))) for _ in several()]
+        return Rate(sum(runs), len(runs))
+
+    def oftener(self, times: int) -> None:
+        """Run each candidate several times from here on, and those again that did not fail."""
+        self.times = times
+        self._known = {text: fails for text, fails in self._known.items() if fails}
 
     def _holds(self, text: str, outcome: Outcome) -> bool:
         holds = self._known[text] = self.same(outcome)
@@ -120,6 +160,27 @@ def run(
     except (TimeIsUp, Stopped, KeyboardInterrupt, ToolError):
         return best, False
     return best, True
+
+
+def with_rate(
+    best: _T,
+    ways: Callable[[_T, Test[_T]], Iterator[_T]],
+    search: Search[_T],
+    smaller: Callable[[_T], None],
+) -> tuple[_T, bool, Rate | None]:
+    """As `run`, and how often the smallest fails, where that was seen: what does not always is tried several times."""
+    if not search.looks_for_failure:
+        return (*run(best, ways, search, smaller), None)
+    with contextlib.suppress(KeyboardInterrupt, ToolError):
+        best, complete = run(best, ways, search, smaller)
+        if not complete:
+            return best, False, None
+        if not (rate := search.rate(best)).always:
+            search.oftener(rate.runs)
+            best, complete = run(best, ways, search, smaller)
+            rate = search.rate(best)
+        return best, complete, rate
+    return best, False, None
 
 
 def check(predicate: Predicate | None, seconds: float) -> float:

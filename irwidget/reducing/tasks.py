@@ -26,6 +26,9 @@ class IRTask:
     """`text` for the last dump."""
     elide: bool = True
     """Whether large constants are left out on the way to LLVM IR."""
+    times: int = 1
+    """How often it runs at most, until it fails in the way that is `looked_for`: some failures do not always come."""
+    looked_for: Kind | None = None
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,8 @@ class FileTask:
     seconds: float = 60.0
     memory: int | None = None
     wanted: str = ""
+    times: int = 1
+    looked_for: Kind | None = None
 
 
 @dataclass(frozen=True)

@@ -11,27 +11,46 @@ from collections.abc import Mapping
 
 ASKS = "PLEASE submit"
 """Begins what all crashes of LLVM's programs say."""
-_FRAME = re.compile(r"^ *#\d+ 0x[0-9a-f]+ (?:(?P<name>\S.*?) )?\((?P<file>\S+)\+0x(?P<offset>[0-9a-f]+)\)$", re.M)
+_FRAME = re.compile(
+    r"^ *#\d+ 0x[0-9a-f]+ (?:(?P<name>\S.*?) )?"
+    r"(?:\((?P<file>\S+)\+(?P<offset>0x[0-9a-f]+)\)|(?P<source>\S+?:\d+):\d+)$",
+    re.M,
+)
+"""Of a stack: with a place in a file of code, or, where LLVM's symbolizer was found, with one in a source."""
 _HANDLER = "llvm::sys::RunSignalHandlers"
-_SYSTEM = re.compile(r"(?:^|/)(?:lib(?:c|pthread|m|stdc\+\+|gcc_s)\.so|ld-linux)")
+_SYSTEM = re.compile(r"(?:^|/)(?:lib(?:c|pthread|m|stdc\+\+|gcc_s)\.so|ld-linux)|^\./")
+"""Files of the system; its sources have relative places."""
 _BARE_FRAME = re.compile(r"^\d+ +(?P<file>\S+) +0x(?P<address>[0-9a-f]+)(?: (?P<name>\S.*) \+ \d+)?$", re.M)
 """As LLVM prints it where it asks no program for names."""
 _OURS = 2
-"""Frames that print the stack, and innermost ones by which crashes of a library without names are told apart."""
+"""Frames that print the stack, and innermost ones by which crashes are told apart."""
 _MOST_FRAMES = 250
 """From which on the stack may be full, where each run ends elsewhere; LLVM prints 256."""
 _BEFORE, _KEPT = 1500, 4000
 
 
-def place(said: str) -> str:
-    """The function in which a program crashed, or file and offset of code without a name; empty when nothing tells."""
+def place(said: str, count: int = 1) -> str:
+    """The function in which a program crashed, or file and offset of code without a name; empty when nothing tells.
+
+    `count` is how many of the innermost ones are named.
+    """
     at = said.find(_HANDLER)
-    frames = [found for found in _FRAME.finditer(said, at) if not _SYSTEM.search(found["file"])] if at >= 0 else []
+    found = _FRAME.finditer(said, at) if at >= 0 else ()
+    frames = [one for one in found if not _SYSTEM.search(one["file"] or one["source"])]
     own = frames[1:]  # behind what called the handlers
     if not own or len(frames) >= _MOST_FRAMES:
         return ""
-    name = (own[0]["name"] or "").partition("(")[0]
-    return name or f"{own[0]['file'].rsplit('/', 1)[-1]}+0x{own[0]['offset']}"
+    return ", ".join((one["name"] or "").partition("(")[0] or _file(one) for one in own[:count])
+
+
+def _file(frame: re.Match[str]) -> str:
+    """Where code without a name is."""
+    return f"{os.path.basename(frame['file'])}+{frame['offset']}" if frame["file"] else str(frame["source"])
+
+
+def places(said: str) -> str:
+    """The functions by which a program's crash is told from others, as `place` names them."""
+    return place(said, _OURS)
 
 
 def place_inside(said: str) -> str:
@@ -73,7 +92,17 @@ def without_stack(said: str) -> str:
     return _BARE_FRAME.sub("", said)
 
 
+_ERROR = re.compile(r"^(?:\S+: )?error: ", re.M)
+
+
 def kept(said: str) -> str:
-    """What of all that a program said is kept: the end, or, of a crash, its words and the innermost frames."""
+    """What of all that a program said is kept: of a crash, its words and the innermost frames; of an error, how it
+    begins, and the end of all.
+    """
     at = said.find(ASKS)
-    return said[-_KEPT:] if at < 0 else said[max(0, at - _BEFORE) :][:_KEPT]
+    if at >= 0:
+        return said[max(0, at - _BEFORE) :][:_KEPT]
+    error = _ERROR.search(said)
+    if error is None or error.start() >= len(said) - _KEPT:
+        return said[-_KEPT:]
+    return f"{said[error.start() :][: _KEPT - _BEFORE]}\n...\n{said[-_BEFORE:]}"

@@ -46,6 +46,8 @@ _LINE = 500
 
 
 _AFTER = re.compile(r"--?print-after(-all|=.+)")
+KILLED = "was killed by signal"
+"""What is said of a program that a signal ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +220,7 @@ def how_failed(fed: feeding.Fed, command: list[str]) -> str:
     """How a program failed, in words; empty when it did not."""
     if not fed.returncode:
         return ""
-    how = f"was killed by signal {-fed.returncode}" if fed.returncode < 0 else f"exited with {fed.returncode}"
+    how = f"{KILLED} {-fed.returncode}" if fed.returncode < 0 else f"exited with {fed.returncode}"
     said = _words(fed.stderr)
     name = os.path.basename(command[0])
     if said.startswith(crashes.ASKS) and (where := crashes.place(said)):
@@ -391,7 +393,24 @@ def _mlir_passes(run: Run, state: State, step: Step, program: FoundProgram, argu
     if result is not None:
         yield _over(last or step.tool, result, next(apart) if dumped else ("", WHOLE, step.command))
     else:
-        yield Pass(last or step.tool, lambda _: _run(run, state, step, words), pipeline=step.command)
+        yield Pass(last or step.tool, lambda _: _to_failure(run, state, step, words), pipeline=step.command)
+
+
+def _to_failure(run: Run, state: State, step: Step, words: list[str]) -> State:
+    """Run mlir-opt, which leaves a file where a pass fails. Raises StepFailed, which names that pass where it is known.
+
+    What is killed while it prints that runs again without.
+    """
+    with scratch.folder() as folder:
+        tree = Path(folder, "tree")
+        try:
+            return _run(run, state, step, [*words, "--mlir-print-ir-after-failure", f"--mlir-print-ir-tree-dir={tree}"])
+        except StepFailed as failed:
+            failure = failed.failure
+            left = _in_order(tree)
+    if left and KILLED in failure.message:
+        return _run(run, state, step, words)
+    raise StepFailed(replace(failure, pass_name=_pass_name(left[-1]) if left else failure.pass_name))
 
 
 def _over(name: str, after: State, own: tuple[str, Scope, str]) -> Pass:

@@ -45,6 +45,8 @@ _DIALECT = {"module": "builtin.", "unrealized_conversion_cast": "builtin."} | di
 )
 """Operations that MLIR prints without their dialect."""
 
+_BODIES = ("linalg.generic", "linalg.map", "linalg.reduce")
+
 _RESOURCE = re.compile(r"dense_resource<([^>]*)>")
 _EXTERNAL = re.compile(r"^@(\S+) = external constant ", re.MULTILINE)
 
@@ -102,6 +104,11 @@ def operation_span(line: str, syntax: Syntax) -> tuple[str, Span] | None:
     if name in _NOT_OPERATIONS or name not in _DIALECT:
         return None
     return _DIALECT[name], found.span(1)
+
+
+def prints_body(operation: str) -> bool:
+    """Whether MLIR prints the operations in an operation, which most of linalg's have and do not show."""
+    return not operation.startswith("linalg.") or operation in _BODIES
 
 
 def operation(line: str, syntax: Syntax) -> str:

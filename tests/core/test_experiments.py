@@ -355,6 +355,32 @@ def test_programs_that_are_none_end_what_is_saved_for_programs(tmp_path):
     }
 
 
+SCAN = """\
+func.func @f(%x: memref<4xf32>, %y: memref<4xf32>, %s: memref<f32>) {
+  tm_tensor.scan dimension(0) inclusive(true) ins(%x : memref<4xf32>) outs(%y, %s : memref<4xf32>, memref<f32>) {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    tm_tensor.yield %c : f32
+  }
+  return
+}
+"""
+
+
+def test_passes_on_what_their_program_does_not_read_end_what_is_saved_for_programs(tmp_path):
+    loops = "torch-mlir-opt --pass-pipeline=builtin.module(func.func(tm-tensor-to-loops))"
+    low = irwidget.lower(SCAN, to="raw_ir", pipeline=f"mlir-opt --cse | {loops} | mlir-opt --symbol-dce")
+    said = []
+    for dump in (0, -2):
+        low.edit(dump).save(tmp_path)
+        said.append((tmp_path / "tools.sh").read_text().splitlines()[3:])
+    why = "mlir-opt does not read tm_tensor, whose operations are here"
+    assert said == [
+        [f"# mlir-opt '--pass-pipeline=builtin.module(cse)': {why}; run.sh does", "exit 1"],
+        ["mlir-opt --pass-pipeline='builtin.module(symbol-dce)' edited.mlir -o 1.mlir"],
+    ]
+
+
 def test_all_of_what_runs_is_said_at_once(linalg):
     start = linalg.edit(len(linalg.dumps) - 4)
     names = [one.name for one in start.passes]

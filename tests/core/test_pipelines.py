@@ -13,7 +13,7 @@ import irwidget
 from irwidget import pipelines
 from irwidget.errors import ToolError
 from irwidget.toolchain import crashes, external
-from irwidget.toolchain.run import Source
+from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Step
 
 HAVE_LLVM = not isinstance(external.find("mlir-opt"), str) and not isinstance(external.find("opt"), str)
@@ -148,12 +148,32 @@ def test_the_program_fails_as_it_does_when_it_prints_nothing_between_passes(_):
 def test_the_passes_before_one_that_fails_in_the_program_are_kept(_):
     text = "func.func @f(%a: tensor<2xf32>) -> tensor<2xf32> {\n  return %a : tensor<2xf32>\n}"
     pipeline = "mlir-opt --cse --canonicalize --llvm-target-to-data-layout --symbol-dce"
-    with pytest.raises(ToolError) as caught:
-        irwidget.lower(text, to="raw_ir", pipeline=pipeline, external=True)
+    for dumps in (False, True):
+        with pytest.raises(ToolError) as caught:
+            irwidget.lower(text, to="raw_ir", pipeline=pipeline, external=True, dumps=dumps)
+        assert caught.value.pass_name == "llvm-target-to-data-layout"
     low = caught.value.lowering
     assert str(caught.value).endswith(f'--pipeline "{pipeline}" --external')
     assert [dump.name for dump in low.dumps] == ["input", "cse", "canonicalize"]
     assert low.reduce(alone=True).steps == low.trace.steps  # which start from the text before the first of them
+
+
+def test_a_program_that_dies_while_it_prints_what_a_pass_left_is_run_without(monkeypatch, tmp_path):
+    program = tmp_path / "mlir-opt"
+    program.write_text(
+        "#!/bin/sh\ncase $* in *--version*) echo LLVM version 22.1; exit;; *after-failure*)\n"
+        "for word; do case $word in *tree-dir=*) mkdir ${word#*=}; touch ${word#*=}/0_cse.mlir;; esac; done\n"
+        "kill -SEGV $$;; esac\n"
+        "echo error: no >&2\nexit 1\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("LLVM_BIN_PATH", str(tmp_path))
+    external.find.cache_clear()
+    options = Options(isolate=False, dumps=False)
+    failure = Source("module {}", "mlir").run((Step("mlir-opt", "--cse", program=True),), options).failure
+    external.find.cache_clear()
+    assert failure
+    assert failure.message == "mlir-opt exited with 1: error: no"
 
 
 @pytest.mark.parametrize("_", [pytest.param("", marks=needs_llvm)])

@@ -1,6 +1,7 @@
 """In which way something fails: what of a message is of one program alone, and which failures are no such thing."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -9,7 +10,8 @@ from irwidget.reducing.failing import Kind, kind_of
 from irwidget.reducing.pool import Pool
 from irwidget.reducing.search import Search
 from irwidget.reducing.tasks import IRTask, Outcome
-from irwidget.trace import Failure, Verdict
+from irwidget.toolchain import crashes
+from irwidget.trace import Diagnostic, Failure, Verdict
 
 
 def test_a_result_is_wrong_where_it_differs():
@@ -89,3 +91,146 @@ def test_of_candidates_side_by_side_the_first_is_taken():
     with Pool(2) as pool:
         assert [pool.first([("", one), ("", other)], lambda *_: True) for one, other in
                 ((True, True), (False, True), (False, False))] == [0, 1, None]  # fmt: skip
+
+
+def test_a_kind_of_failure_has_nothing_of_one_program():
+    def kind(message):
+        return kind_of(Failure(0, "p", message))
+
+    said = (
+        "failed to legalize operation 'tosa.add': %4 = \"tosa.add\"(%2, %3) : (tensor<2x4xf32>, i1) -> tensor<2x4xf32>"
+    )
+    other = "failed to legalize operation 'tosa.add': %9 = \"tosa.add\"(%a, %b) : (tensor<8xi32>, i1) -> tensor<8xi32>"
+    assert kind(said) == kind(other)
+    assert kind(said).operation == "tosa.add"
+    assert kind(said) != kind(said.replace("tosa.add", "tosa.sub"))
+    assert kind(said) != kind(said.replace("legalize", "verify"))
+    crash = "mlir-opt: pass p crashed (the worker was killed by SIGSEGV)"
+    assert kind(crash) != kind(crash.replace("SIGSEGV", "SIGABRT"))
+    here, there = (kind(crash.replace(")", f" in a::b, lib.so+{at})")) for at in ("0x1", "0x2"))
+    assert (here.place, here.message) == ("a::b, lib.so+0x1", kind(crash).message)
+    assert here != there
+    assert kind(crash).is_told_as(here), "a worker says no place"
+    assert not kind(crash).is_told_as(kind(crash.replace("SIGSEGV", "SIGABRT")))
+    assert [one.other_crashes for one in (kind(crash), here, kind(crash.replace(")", ": LLVM ERROR: x)")))] == [
+        True, False, False,
+    ]  # fmt: skip
+    assert kind("no translation: memref.load, math.erf") != kind("no translation: math.erf")
+    assert kind_of(Failure(0, "p", said)) != kind_of(Failure(0, "q", said))
+    assert kind_of(Failure(0, "p", said)) != kind_of(Failure(0, "p", said, kind="tool"))
+
+
+def test_crashes_of_a_program_are_told_apart_by_the_pass_that_it_was_at():
+    said = "llc was killed by signal 5: PLEASE submit a bug report"
+    dump = "PLEASE submit a bug report\nStack dump:\n0.\tProgram arguments: llc {}\n1.\tRunning pass 'CallGraph' on x\n"
+
+    def crashed(name, file="a"):
+        below = f"{dump.format(file)}2.\tRunning pass '{name}' on function '@g'\n#0 0x00007f"
+        return kind_of(Failure(0, "llc", said, (Diagnostic("error", below),), "tool"))
+
+    assert crashed("Selection", "a") == crashed("Selection", "b") != crashed("Allocation")
+    assert str(crashed("Selection")) == "llc: llc was killed by signal : in Selection"
+
+
+CRASH = """\
+PLEASE submit a bug report to https://github.com/llvm/llvm-project/issues/
+Stack dump:
+0.\tProgram arguments: mlir-opt-22 --convert-vector-to-scf a.mlir
+ #0 0x00007ff6b54b8786 llvm::sys::PrintStackTrace(llvm::raw_ostream&, int) (/usr/lib/libLLVM.so.22.1+0x4eb8786)
+ #1 0x00007ff6b54b5fd3 llvm::sys::RunSignalHandlers() (/usr/lib/libLLVM.so.22.1+0x4eb5fd3)
+ #2 0x00007ff6b54b94f4 (/usr/lib/libLLVM.so.22.1+0x4eb94f4)
+ #3 0x00007ff6b005a050 (/lib/x86_64-linux-gnu/libc.so.6+0x3c050)
+ #4 0x00007ff6b00a8eec __pthread_kill_implementation ./nptl/./nptl/pthread_kill.c:44:76
+ #5 0x00007ff6bf689010 mlir::Block::getParentOp() (/usr/lib/libMLIR.so.22.1+0x6089010)
+ #6 0x00007ff6bc2cedc9 (/usr/lib/libMLIR.so.22.1+0x2ccedc9)
+"""
+
+
+SYMBOLIZED = """\
+PLEASE submit a bug report to https://github.com/llvm/llvm-project/issues/
+ #0 0x00007ff6b54b8786 llvm::sys::PrintStackTrace(llvm::raw_ostream&, int) /llvm/lib/Support/Unix/Signals.inc:842:8
+ #1 0x00007ff6b54b5fd3 llvm::sys::RunSignalHandlers() /llvm/lib/Support/Signals.cpp:109:18
+ #2 0x00007ff6b54b94f4 SignalHandler(int) Signals.cpp:0:0
+ #3 0x00007ff6b005a050 (/lib/x86_64-linux-gnu/libc.so.6+0x3c050)
+ #4 0x00007ff6b00a8eec __pthread_kill_implementation ./nptl/./nptl/pthread_kill.c:44:76
+ #5 0x00007ff6bf689010 mlir::Block::getParentOp() /mlir/lib/IR/Block.cpp:31:10
+ #6 0x00007ff6bc2cedc9 (anonymous namespace)::Strided::match(mlir::Operation*) const /mlir/lib/Strided.cpp:12:3
+"""
+
+
+def test_crashes_of_a_program_are_told_apart_by_the_function_that_they_are_in():
+    unnamed = CRASH.replace("mlir::Block::getParentOp() ", "")
+    deep = CRASH + " #7 0x00007ff6bc2cedc9 (/usr/lib/libMLIR.so.22.1+0x2ccedc9)\n" * 250
+    found = [crashes.place(said) for said in (CRASH, unnamed, deep, "Segmentation fault")]
+    frames = ["dump", "handler", "libc.so.6", "own", "caller"]
+    frames = "".join(f"{at}  {name}  0x{at}000 {name}(int) + 7\n" for at, name in enumerate(frames))
+    many = "".join(f"{at}  python  0x{at}000 eval + 1\n" for at in range(5, 256))
+    again = "".join(f"{at}  python  0x4000 eval + 1\n" for at in range(5, 256))
+    absent, before = (f"8  {name}  0x1\n" * 3 for name in ("absent", Path("/proc/self/exe").resolve().name))
+    inside = [crashes.place_inside(said) for said in (frames, frames + many, frames + again, absent, before, "")]
+    assert inside == ["own, caller", "own, caller", "", "", "", ""]
+    assert found == ["mlir::Block::getParentOp", "libMLIR.so.22.1+0x6089010", "", ""]
+    said = "mlir-opt was killed by signal 11 in {}"
+    (named, here, there) = (
+        kind_of(Failure(0, "mlir-opt", said.format(one), kind="tool"))
+        for one in (found[0], found[1], found[1].replace("9010", "9011"))
+    )
+    assert here not in (named, there)
+    words = "remark\n" * 1000
+    assert crashes.kept(words + CRASH).endswith(CRASH)
+    assert crashes.kept(words + deep).count("getParentOp") == 1
+    assert crashes.kept(words) == words[-4000:]
+    said = f"{words}in.mlir:1:2: error: no\n{words}"
+    assert crashes.kept(said) == f"{said[len(words) :][:2500]}\n...\n{words[-1500:]}"
+    assert crashes.kept(said[-5000:]) == said[-5000:][-4000:]
+
+
+@pytest.mark.parametrize("lines", [CRASH, SYMBOLIZED])
+def test_crashes_of_a_program_in_a_function_are_told_apart_by_what_calls_it(lines):
+    def crashed(said):
+        message = f"mlir-opt was killed by signal 11 in {crashes.place(said)}"
+        return kind_of(Failure(0, "mlir-opt", message, (Diagnostic("error", said),), "tool"))
+
+    other = lines.replace("2ccedc9", "2ccedca").replace(":12:", ":13:")
+    here, again, there = (crashed(one) for one in (lines, lines.replace("00007f", "00005a"), other))
+    assert here.place.startswith("mlir::Block::getParentOp, ")
+    assert here == again != there
+    assert str(here) == f"mlir-opt: mlir-opt was killed by signal in {here.place}"
+
+
+NOTE = 'note: see current operation: %2 = "linalg.pack"(%1) : (i32) -> i32'
+
+
+@pytest.mark.parametrize(
+    ("below", "operation"),
+    [
+        (Diagnostic("error", f"-:2:8: error: op was not\n-:2:8: {NOTE}\n-:3:8: error: other"), "linalg.pack"),
+        (Diagnostic("error", f"-:2:8: error: op was not\n-:3:8: error: other\n-:3:8: {NOTE}"), ""),
+        (Diagnostic("error", "op was not", None, (Diagnostic("note", NOTE),)), "linalg.pack"),
+        (Diagnostic("error", "op was not", None, (Diagnostic("note", NOTE.replace("%2 = ", "\n")),)), "linalg.pack"),
+    ],
+)
+def test_the_operation_that_a_note_shows_is_that_of_a_message_that_names_none(below, operation):
+    failures = (Failure(0, "p", said, (below,)) for said in ("op was not", "'a.b' op was not"))
+    assert [kind_of(one).operation for one in failures] == [operation, "a.b"]
+
+
+def test_of_operations_that_a_message_lists_the_first_is_the_failure():
+    two, first, one, other, none = (
+        kind_of(Failure(0, "p", f"{count} operations have no translation{names}"))
+        for count, names in ((2, ": a.b, c.d"), (1, ": a.b"), (1, ": c.d"), (1, ": e.f"), (3, ""))
+    )
+    assert two.includes(two)
+    assert two.includes(first)
+    assert not two.includes(one), "another cause"
+    assert not one.includes(two)
+    assert not two.includes(other)
+    assert not two.includes(none)
+    assert not none.includes(two)
+    assert not two.includes(None)
+    assert str(two) == "p at a.b: operations have no translation"
+    cast = "builtin.unrealized_conversion_cast"
+    assert kind_of(Failure(0, "p", f"2 have no translation: {cast}, c.d")).operation == "c.d", (
+        "a cast is left by others"
+    )
+    assert kind_of(Failure(0, "p", f"2 have no translation: {cast}")).operation == cast

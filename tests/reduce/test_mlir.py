@@ -3,7 +3,6 @@
 import random
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -14,11 +13,11 @@ from irwidget import IRWidgetError, UsageError, pipelines
 from irwidget.reducing import mlir, splats
 from irwidget.reducing.engine import Plain
 from irwidget.reducing.failing import kind_of
-from irwidget.reducing.operations import ModuleText, result_types, results_of_function, split
+from irwidget.reducing.operations import ModuleText
 from irwidget.reducing.reduce import runs
-from irwidget.toolchain import crashes, external, generic_form
+from irwidget.toolchain import external, generic_form
 from irwidget.toolchain.run import Options, Source
-from irwidget.trace import Diagnostic, Failure, Step
+from irwidget.trace import Step
 from irwidget.views.reducing import Reductions
 
 TO_LLVM = (
@@ -386,6 +385,30 @@ USED = {
         '(%[0-9]+) = "math.erf".*"memref.store"\\(\\1,',
         ["func.func", "math.erf", "memref.store", "func.return"],
     ),
+    "by what uses the result of the loop that it is in": (
+        "func.func @f(%n: index, %a: f32) -> f32 {\n%r = scf.for %i = %n to %n step %n iter_args(%s = %a) -> f32 {\n"
+        "%e = math.erf %s : f32\nscf.yield %e : f32\n}\n%x = math.exp %r : f32\nreturn %x : f32\n}",
+        '(%[0-9]+) = "math.erf".*"math.exp"\\(\\1\\)',
+        ["func.func", "math.erf", "math.exp", "func.return"],
+    ),
+    "to return it out of a loop that gives something else": (
+        "func.func @f(%n: index, %a: tensor<4xf32>, %o: tensor<8xf32>) -> tensor<8xf32> {\n"
+        "%r = scf.forall (%i) in (%n) shared_outs(%s = %o) -> tensor<8xf32> {\n"
+        "%e = math.erf %a : tensor<4xf32>\nscf.forall.in_parallel {\n"
+        "tensor.parallel_insert_slice %e into %s[%i] [4] [1] : tensor<4xf32> into tensor<8xf32>\n}\n}\n"
+        "return %r : tensor<8xf32>\n}",
+        "math.erf",
+        ["func.func", "math.erf", "func.return"],
+    ),
+    "by its effect, in a loop whose end has operations": (
+        "func.func @f(%n: index, %a: f32, %m: memref<f32>) -> f32 {\n"
+        "%r = scf.parallel (%i) = (%n) to (%n) step (%n) init (%a) -> f32 {\nmemref.store %a, %m[] : memref<f32>\n"
+        "scf.reduce(%a : f32) {\n^bb0(%p: f32, %q: f32):\n%s = arith.addf %p, %q : f32\n"
+        "scf.reduce.return %s : f32\n}\n}\n"
+        "return %r : f32\n}",
+        "memref.store",
+        ["func.func", "memref.store", "func.return"],
+    ),
 }
 
 
@@ -397,6 +420,8 @@ def test_what_is_needed_because_it_is_used_is_used_otherwise(how):
         ran = Source(tried, "mlir").run((Step("mlir-opt", "--canonicalize"), generic_form.step(())))
         return ran.failure is None and re.search(left, ran.dumps[-1].text, re.DOTALL) is not None
 
+    module = ModuleText(generic(text))
+    assert {"scf.forall.in_parallel", "scf.reduce"}.isdisjoint(one.name for one in module.removable())
     last = ModuleText([*mlir.smaller(generic(text), Plain(holds))][-1])
     assert [one.name for one in last.operations[1:]] == names
 
@@ -418,81 +443,14 @@ def test_a_name_that_is_not_known_stays_the_one_that_is_not():
     assert "arith" not in reduced.text
 
 
-def test_a_kind_of_failure_has_nothing_of_one_program():
-    def kind(message):
-        return kind_of(Failure(0, "p", message))
-
-    said = (
-        "failed to legalize operation 'tosa.add': %4 = \"tosa.add\"(%2, %3) : (tensor<2x4xf32>, i1) -> tensor<2x4xf32>"
-    )
-    other = "failed to legalize operation 'tosa.add': %9 = \"tosa.add\"(%a, %b) : (tensor<8xi32>, i1) -> tensor<8xi32>"
-    assert kind(said) == kind(other)
-    assert kind(said).operation == "tosa.add"
-    assert kind(said) != kind(said.replace("tosa.add", "tosa.sub"))
-    assert kind(said) != kind(said.replace("legalize", "verify"))
-    crash = "mlir-opt: pass p crashed (the worker was killed by SIGSEGV)"
-    assert kind(crash) != kind(crash.replace("SIGSEGV", "SIGABRT"))
-    here, there = (kind(crash.replace(")", f" in a::b, lib.so+{at})")) for at in ("0x1", "0x2"))
-    assert (here.place, here.message) == ("a::b, lib.so+0x1", kind(crash).message)
-    assert here != there
-    assert kind(crash).is_told_as(here), "a worker says no place"
-    assert not kind(crash).is_told_as(kind(crash.replace("SIGSEGV", "SIGABRT")))
-    assert [one.other_crashes for one in (kind(crash), here, kind(crash.replace(")", ": LLVM ERROR: x)")))] == [
-        True, False, False,
-    ]  # fmt: skip
-    assert kind("no translation: memref.load, math.erf") != kind("no translation: math.erf")
-    assert kind_of(Failure(0, "p", said)) != kind_of(Failure(0, "q", said))
-    assert kind_of(Failure(0, "p", said)) != kind_of(Failure(0, "p", said, kind="tool"))
-
-
-def test_crashes_of_a_program_are_told_apart_by_the_pass_that_it_was_at():
-    said = "llc was killed by signal 5: PLEASE submit a bug report"
-    dump = "PLEASE submit a bug report\nStack dump:\n0.\tProgram arguments: llc {}\n1.\tRunning pass 'CallGraph' on x\n"
-
-    def crashed(name, file="a"):
-        below = f"{dump.format(file)}2.\tRunning pass '{name}' on function '@g'\n#0 0x00007f"
-        return kind_of(Failure(0, "llc", said, (Diagnostic("error", below),), "tool"))
-
-    assert crashed("Selection", "a") == crashed("Selection", "b") != crashed("Allocation")
-    assert str(crashed("Selection")) == "llc: llc was killed by signal : in Selection"
-
-
-CRASH = """\
-PLEASE submit a bug report to https://github.com/llvm/llvm-project/issues/
-Stack dump:
-0.\tProgram arguments: mlir-opt-22 --convert-vector-to-scf a.mlir
- #0 0x00007ff6b54b8786 llvm::sys::PrintStackTrace(llvm::raw_ostream&, int) (/usr/lib/libLLVM.so.22.1+0x4eb8786)
- #1 0x00007ff6b54b5fd3 llvm::sys::RunSignalHandlers() (/usr/lib/libLLVM.so.22.1+0x4eb5fd3)
- #2 0x00007ff6b54b94f4 (/usr/lib/libLLVM.so.22.1+0x4eb94f4)
- #3 0x00007ff6b005a050 (/lib/x86_64-linux-gnu/libc.so.6+0x3c050)
- #4 0x00007ff6b00a8eec __pthread_kill_implementation ./nptl/./nptl/pthread_kill.c:44:76
- #5 0x00007ff6bf689010 mlir::Block::getParentOp() (/usr/lib/libMLIR.so.22.1+0x6089010)
- #6 0x00007ff6bc2cedc9 (/usr/lib/libMLIR.so.22.1+0x2ccedc9)
-"""
-
-
-def test_crashes_of_a_program_are_told_apart_by_the_function_that_they_are_in():
-    unnamed = CRASH.replace("mlir::Block::getParentOp() ", "")
-    deep = CRASH + " #7 0x00007ff6bc2cedc9 (/usr/lib/libMLIR.so.22.1+0x2ccedc9)\n" * 250
-    found = [crashes.place(said) for said in (CRASH, unnamed, deep, "Segmentation fault")]
-    frames = ["dump", "handler", "libc.so.6", "own", "caller"]
-    frames = "".join(f"{at}  {name}  0x{at}000 {name}(int) + 7\n" for at, name in enumerate(frames))
-    many = "".join(f"{at}  python  0x{at}000 eval + 1\n" for at in range(5, 256))
-    again = "".join(f"{at}  python  0x4000 eval + 1\n" for at in range(5, 256))
-    absent, before = (f"8  {name}  0x1\n" * 3 for name in ("absent", Path("/proc/self/exe").resolve().name))
-    inside = [crashes.place_inside(said) for said in (frames, frames + many, frames + again, absent, before, "")]
-    assert inside == ["own, caller", "own, caller", "", "", "", ""]
-    assert found == ["mlir::Block::getParentOp", "libMLIR.so.22.1+0x6089010", "", ""]
-    said = "mlir-opt was killed by signal 11 in {}"
-    (named, here, there) = (
-        kind_of(Failure(0, "mlir-opt", said.format(one), kind="tool"))
-        for one in (found[0], found[1], found[1].replace("9010", "9011"))
-    )
-    assert here not in (named, there)
-    words = "remark\n" * 1000
-    assert crashes.kept(words + CRASH).endswith(CRASH)
-    assert crashes.kept(words + deep).count("getParentOp") == 1
-    assert crashes.kept(words) == words[-4000:]
+def test_operations_that_a_named_one_of_linalg_does_not_show_are_no_parts_of_a_program():
+    matrix = "tensor<2x2xf32>"
+    module = ModuleText(generic(
+        f"func.func @f(%a: {matrix}) -> {matrix} {{\n"
+        f"%0 = linalg.matmul ins(%a, %a : {matrix}, {matrix}) outs(%a : {matrix}) -> {matrix}\nreturn %0 : {matrix}\n}}"
+    ))  # fmt: skip
+    assert len(module.operations) == 7, "with the three in it, and the module"
+    assert (module.count(), [one.name for one in module.removable()]) == (3, ["func.func", "linalg.matmul"])
 
 
 TWO_CRASHES = """\
@@ -532,42 +490,3 @@ def test_a_crash_of_a_real_program_says_where_and_which_version():
     assert "PLEASE submit" in raised.value.lowering.failure.diagnostics[0].message
     version = raised.value.lowering.tools["mlir-opt"]
     assert str(version).startswith("22.")
-
-
-def test_of_operations_that_a_message_lists_the_first_is_the_failure():
-    two, first, one, other, none = (
-        kind_of(Failure(0, "p", f"{count} operations have no translation{names}"))
-        for count, names in ((2, ": a.b, c.d"), (1, ": a.b"), (1, ": c.d"), (1, ": e.f"), (3, ""))
-    )
-    assert two.includes(two)
-    assert two.includes(first)
-    assert not two.includes(one), "another cause"
-    assert not one.includes(two)
-    assert not two.includes(other)
-    assert not two.includes(none)
-    assert not none.includes(two)
-    assert not two.includes(None)
-    assert str(two) == "p at a.b: operations have no translation"
-    cast = "builtin.unrealized_conversion_cast"
-    assert kind_of(Failure(0, "p", f"2 have no translation: {cast}, c.d")).operation == "c.d", (
-        "a cast is left by others"
-    )
-    assert kind_of(Failure(0, "p", f"2 have no translation: {cast}")).operation == cast
-
-
-def test_types_are_read_off_a_line():
-    assert result_types('  %0:2 = "a.b"(%1) {x = "->"} : (i32) -> (tensor<2xf32>, (i32) -> i32)') == [
-        "tensor<2xf32>",
-        "(i32) -> i32",
-    ]
-    assert result_types('  "a.b"() : () -> ()') == []
-    assert result_types('  %0 = "a.b"() : () -> !torch.vtensor<[2,4],f32>') == ["!torch.vtensor<[2,4],f32>"]
-    assert split('f32, "a,b", tuple<i32, f32>, (i32, i32) -> i32') == [
-        "f32",
-        '"a,b"',
-        "tuple<i32, f32>",
-        "(i32, i32) -> i32",
-    ]
-    assert split("a, , b, ") == ["a", "", "b"]
-    assert split('{x = "\\", {"}, <(i32) -> i32>, ') == ['{x = "\\", {"}', "<(i32) -> i32>"]
-    assert results_of_function("!llvm.func<struct<(f32, ptr)> (i32, ...)>") == ["struct<(f32, ptr)>"]
