@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from irwidget.frontends.triton.reached import Reached
+from irwidget.frontends.triton.reached import FILLS, Reached
 from irwidget.toolchain import locations
 from irwidget.toolchain.triton_archs import Arch
 from irwidget.toolchain.ttir_interpreter import Kernel
@@ -31,9 +31,9 @@ class Program:
     def run(self, arguments: Sequence[Any], keywords: Mapping[str, Any], grid: Sequence[int], reached: Reached) -> None:
         """Execute a launch on the values of its tensors, in this process, which it may crash.
 
-        `reached` is told of each access to memory, and of results that depend on what has no defined value: such a
-        launch is executed twice, with other values for that. Raises NotImplementedError for what is not executed,
-        AssertionError where an assertion of the kernel's fails.
+        `reached` is told of each access to memory, and of results that depend on what has no defined value, or on
+        what nothing has written: such a launch is executed again, with other values for that. Raises
+        NotImplementedError for what is not executed, AssertionError where an assertion of the kernel's fails.
         """
         bound = self.kernel.signature.bind(
             *arguments, **{name: value for name, value in keywords.items() if name in self.signature}
@@ -47,17 +47,28 @@ class Program:
             raise NotImplementedError(f"{error} (at {place})" if place else str(error)) from None
 
     def _run(self, values: Sequence[Any], grid: Sequence[int], reached: Reached) -> None:
-        before, poison = reached.values(), Poison()
-        kernel = _executable(self.ttir, self.arch)
+        kernel, poison, before = _executable(self.ttir, self.arch), Poison(), reached.state()
         kernel.run(values, grid, reached, poison)
-        if poison.met:
-            after = reached.values()
-            reached.set_values(before)
-            with contextlib.redirect_stdout(io.StringIO()):
-                kernel.run(values, grid, reached, Poison(other=True))
-            if reached.values() != after:
-                reached.doubt(f"{self.kernel.__name__} computes with {next(iter(poison.met))}")
-            reached.set_values(after)
+        after = reached.state()
+
+        def depends(other: Poison, fill: int | None = None) -> bool:
+            """Whether what it writes is something else with other values for what has none."""
+            reached.restore(before, fill)
+            try:
+                with reached.executed_again(), contextlib.redirect_stdout(io.StringIO()):
+                    kernel.run(values, grid, reached, other)
+            except MemoryError:
+                raise
+            except Exception:
+                return True  # it fails with these
+            return reached.state().differs(after)
+
+        name = self.kernel.__name__
+        if poison.met and not reached.doubted and depends(Poison(other=True)):
+            reached.doubt(f"{name} computes with {next(iter(poison.met))}")
+        if reached.unwritten and not reached.doubted and any(depends(Poison(), fill) for fill in FILLS):
+            reached.doubt(f"{name} reads memory that nothing has written")
+        reached.restore(after)
 
 
 @functools.lru_cache(32)

@@ -2,10 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from irwidget.frontends.triton.memory import MEASURED, Memory
+from irwidget.frontends.triton.scopes import replaced
+
+FILLS = (0xFB, 0x7B, 0xFF)
+"""What bytes are given that nothing has written: floats far below and above others, and NaN."""
+
+
+class Astray(Exception):
+    """A kernel that is executed again reaches outside of its tensors, or comes to no end."""
+
+
+@dataclass(frozen=True)
+class State:
+    """What memories hold, as arrays of bytes."""
+
+    values: Sequence[Any]
+    masks: Sequence[Any]
+    """Which bytes are written, one number a byte; None: all."""
+
+    def differs(self, other: State) -> bool:
+        """Whether other bytes are written, or hold something else."""
+        return any(map(_differ, self.values, other.values, self.masks, other.masks))
+
+
+def _differ(one: Any, other: Any, mask: Any, others: Any) -> bool:
+    if mask is None:
+        return bool((one != other).any())
+    return bool((mask != others).any() or ((one != other) & (mask != 0)).any())
 
 
 class _Repeated:
@@ -48,7 +78,8 @@ class Reached:
 
         self.np: Any = numpy
         self.name = name
-        self.doubt = doubt
+        self._tell = doubt
+        self.doubted = False
         self.memories = sorted(dict.fromkeys(memories), key=lambda one: one.allocated().data_ptr())
         self.memories = [one for one in self.memories if one.nbytes]
         self.writable = set(writable)
@@ -59,11 +90,19 @@ class Reached:
         }
         self.stored: set[Memory] = set()
         """What it has written into, the same bytes perhaps that were there."""
+        self.unwritten = False
+        """Whether it has read what nothing has written."""
+        self._accesses, self._most = 0, math.inf
         told = sorted((one for one in self.memories if one.address), key=lambda one: one.address)
         self.told_starts = self._numbers(one.address for one in told)
         """Where memory begins by what host code was told."""
         self.told_ends = self._numbers(one.address + one.nbytes for one in told)
         self.told_places = self._numbers(one.allocated().data_ptr() for one in told)
+
+    def doubt(self, reason: str) -> None:
+        """Its results are left to chance."""
+        self.doubted = True
+        self._tell(reason)
 
     def _numbers(self, values: Iterable[int]) -> Any:
         return self.np.array([*values], dtype=self.np.uint64)
@@ -83,7 +122,7 @@ class Reached:
         for number, offsets in self._places(pointers, width):
             mask = self.masks[number]
             if mask is not None and not all(mask[offsets + byte].all() for byte in range(width)):
-                self.doubt(f"{self.name} reads memory that nothing has written")
+                self.unwritten = True
             if number in self.measured:
                 self.measured[number].read(offsets, width)
 
@@ -102,6 +141,9 @@ class Reached:
 
     def _places(self, pointers: Any, width: int) -> Iterable[tuple[int, Any]]:
         """The memories that addresses lie in, by number, with the offsets there."""
+        self._accesses += 1
+        if self._accesses > self._most:
+            raise Astray
         np = self.np
         flat = np.asarray(pointers, dtype=np.uint64).reshape(-1)
         if flat.size == 0:
@@ -122,13 +164,30 @@ class Reached:
             if inside.any():
                 yield int(number), offsets[inside]
 
-    def values(self) -> list[bytes]:
+    def state(self) -> State:
         """What its memories hold."""
-        return [one.bytes().tobytes() for one in self.memories]
+        masks = [None if one is None else one.copy() for one in self.masks]
+        return State([one.bytes().copy() for one in self.memories], masks)
 
-    def set_values(self, values: Iterable[bytes]) -> None:
-        for one, data in zip(self.memories, values, strict=True):
-            one.bytes()[:] = self.np.frombuffer(data, dtype=self.np.uint8)
+    def restore(self, state: State, fill: int | None = None) -> None:
+        """Have its memories hold this, and bytes that nothing has written `fill`."""
+        for memory, mask, values, written in zip(self.memories, self.masks, state.values, state.masks, strict=True):
+            memory.bytes()[:] = values
+            if mask is not None:
+                mask[:] = written
+                if fill is not None:
+                    memory.bytes()[written == 0] = fill
+
+    @contextmanager
+    def executed_again(self) -> Generator[None]:
+        """While it lasts, Astray is raised where it reaches outside, or accesses memory far more often than before."""
+
+        def astray(_: str) -> None:
+            raise Astray
+
+        most, self._accesses = 2 * self._accesses + 1000, 0
+        with replaced(self, "_tell", astray), replaced(self, "_most", most):
+            yield
 
     def again(self) -> None:
         """Say where the kernel, launched again on what it leaves, would find something else."""
