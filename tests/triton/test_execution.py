@@ -536,8 +536,8 @@ def test_what_compilation_leaves_out_is_not_loaded(volatile):
         out = torch.zeros(16, dtype=torch.int32, device="cuda")
         of_shapes[(1,)](torch.empty(4, device="cuda"), out, VOLATILE=volatile)
         assert out.tolist() == [3] * 16
-    said = [note.message.partition(" (")[0] for note in launches.diagnostics]
-    assert said == ["of_shapes reaches outside of its tensors"] * volatile
+    said = [note.message.partition(" at ")[0] for note in launches.diagnostics]
+    assert said == ["of_shapes reads outside of its tensors"] * volatile
 
 
 @triton.jit

@@ -284,11 +284,11 @@ def _empty(n):
         (lambda: unmasked[(1,)](_empty(64), x := _empty(64)) and x.tolist(), "unmasked reads memory that nothing"),
         (
             lambda: unmasked[(1,)](torch.ones(63, device="cuda"), x := _empty(64)) and x.tolist(),
-            "unmasked reaches outside of its tensors",
+            "unmasked reads outside of its tensors",
         ),
         (
             lambda: through_address[(1,)](x := torch.zeros(1, device="cuda", dtype=torch.int64)) and x.tolist(),
-            "through_address reaches outside of its tensors",
+            "through_address writes outside of its tensors",
         ),
         (
             lambda: address_of[(1,)](_empty(1), x := torch.zeros(1, device="cuda", dtype=torch.int64)) and x.tolist(),

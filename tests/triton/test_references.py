@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import pickle
+import re
 from typing import Any
 
 import numpy as np
@@ -569,6 +570,20 @@ def test_of_runs_of_a_kernel_each_has_to_do_with_those_alone_whose_results_it_wa
     assert (low["plus_one"].check.state, blamed in low["plus_one"].check.reason) == ("differs", True)
     low = lowered(f"{kernels}{runs}print(torch.equal(s, t))")  # by the same kernel
     assert all("compares nothing" in one.check.reason for one in low.values())
+
+
+@pytest.mark.parametrize("compared", ["torch.testing.assert_close(z, x[:60] + 1)", "None"])
+def test_a_kernel_that_writes_outside_of_its_tensors_is_wrong_whatever_the_cell_compares(compared):
+    verdict = checked(f"z = torch.zeros(60, device='cuda'); plus_one[(1,)](x, z); {compared}")
+    assert (verdict.state, verdict.dump) == ("differs", "the kernel's TTIR, before any pass")
+    assert re.fullmatch(
+        r"the CPU executes its TTIR, which writes outside of its tensors at \S+:8:5 \(launched at \S+:13\)",
+        verdict.reason,
+    )
+    inside = checked(
+        "z = torch.zeros(64, device='cuda')[:60]; plus_one[(1,)](x, z); torch.testing.assert_close(z, x[:60] + 1)"
+    )
+    assert "agrees with the cell's reference" in inside.reason
 
 
 def test_a_number_that_was_read_is_a_number_when_the_cell_is_over():

@@ -96,6 +96,9 @@ class _TritonKernel(KernelBegun):
     def verdict(self, target: Target, trace: Trace, options: Options, source: Source | None = None) -> Verdict:
         compared = getattr(self.given.obj, "compared", None)
         executed = f"{target.name} is not executed"
+        if outside := getattr(self.given.obj, "outside", None):
+            reason = f"the CPU executes its TTIR, which {outside[0]}"
+            return Verdict("differs", "the kernel's TTIR, before any pass", None, reason)
         if not compared and (ended := getattr(self.given.obj, "ended", "")):
             return not_checked(f"{executed}, and the cell ended before it compared what {trace.name} wrote: {ended}")
         if not compared:

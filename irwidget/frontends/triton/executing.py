@@ -41,6 +41,8 @@ class CopysRun:
     printed: str
     doubts: tuple[str, ...]
     """What leaves its results to chance."""
+    outside: tuple[str, ...] = ()
+    """What it writes outside of its tensors."""
 
 
 def execute(
@@ -55,11 +57,13 @@ def execute(
     memories: Memories | None = None,
     measured: Sequence[Memory] = (),
     doubt: Callable[[str], None] = lambda _: None,
+    outside: Callable[[str], None] = lambda _: None,
 ) -> list[torch.UntypedStorage]:
     """Run a launch on the values of its tensors and write what it writes into them. Returns the written storages.
 
     `memories` knows which of their bytes are written; `doubt` is told what leaves results to chance: that it reads
-    the others, outside of its tensors, or of what it writes itself where an autotuner's measuring has left it.
+    the others, outside of its tensors, or of what it writes itself where an autotuner's measuring has left it;
+    `outside` what it writes outside of its tensors, unless it is given addresses, which may lead elsewhere.
     `seconds` (60 when None) and `memory` (bytes) limit it. Raises NotExecuted where the kernel does what is not
     executed, the copy crashes, or a limit is met; the tensors are then as they were.
     """
@@ -96,6 +100,8 @@ def execute(
     sys.stdout.write(ran.printed)
     for one in ran.doubts:
         doubt(f"{one}{where}: its results there are left to chance")
+    for one in ran.outside:
+        outside(f"{one}{where}")
     return [storages[address].storage for address in ran.written]
 
 
@@ -127,8 +133,7 @@ def _storages(values: Sequence[Any], memories: Memories) -> dict[int, _Reachable
     """
     found: dict[int, _Reachable] = {}
     given = [tensor for value in values for tensor in tensors(value)]
-    wide = any(tensor.dtype in (torch.int64, torch.uint64) for tensor in given)
-    if wide or any(is_address(value) or (isinstance(value, int) and value >= 1 << 32) for value in values):
+    if _are_addresses(values, given):
         kinds = torch.Tensor, torch.nn.Parameter
         given += [one for one in gc.get_referrers(*kinds) if type(one) in kinds]  # objects refer to their classes
     for tensor in given:
@@ -137,6 +142,12 @@ def _storages(values: Sequence[Any], memories: Memories) -> dict[int, _Reachable
             memory = memories.find(tensor) or Memory(None, storage.nbytes())
             found[storage.data_ptr()] = _Reachable(storage, memory)
     return found
+
+
+def _are_addresses(values: Sequence[Any], given: Sequence[torch.Tensor]) -> bool:
+    """Whether arguments, with these tensors among them, may say where other memory is."""
+    wide = any(tensor.dtype in (torch.int64, torch.uint64) for tensor in given)
+    return wide or any(is_address(value) or (isinstance(value, int) and value >= 1 << 32) for value in values)
 
 
 def _storage(tensor: torch.Tensor) -> torch.UntypedStorage | None:
@@ -173,4 +184,7 @@ def _run(
     stored = {address for address, one in storages.items() if one.memory in reached.stored}
     written = {at: data for at, data in after.items() if at in stored or data != before[at]}
     masks = {address: mask.numpy().tobytes() for address, mask in incomplete.items()}
-    return CopysRun(written, masks, printed.getvalue(), tuple(doubts))
+    values = (*arguments, *keywords.values())
+    known = not _are_addresses(values, [tensor for value in values for tensor in tensors(value)])
+    outside = [said for (_, does), said in reached.outside.items() if does == "writes" and known]
+    return CopysRun(written, masks, printed.getvalue(), tuple(doubts), tuple(outside))

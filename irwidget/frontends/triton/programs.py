@@ -15,6 +15,7 @@ from irwidget.toolchain.triton_archs import Arch
 from irwidget.toolchain.ttir_interpreter import Kernel
 from irwidget.toolchain.ttir_numbers import Poison
 from irwidget.toolchain.ttir_steps import Refused
+from irwidget.trace import Location
 
 
 @dataclass(frozen=True)
@@ -43,11 +44,12 @@ class Program:
         try:
             self._run(values, grid, reached)
         except Refused as error:
-            place = locations.strip(self.ttir)[1][error.line]
+            place = self._place(error.line)
             raise NotImplementedError(f"{error} (at {place})" if place else str(error)) from None
 
     def _run(self, values: Sequence[Any], grid: Sequence[int], reached: Reached) -> None:
         kernel, poison, before = _executable(self.ttir, self.arch), Poison(), reached.state()
+        reached.where = self._place
         kernel.run(values, grid, reached, poison)
         after = reached.state()
 
@@ -69,6 +71,10 @@ class Program:
         if reached.unwritten and not reached.doubted and any(depends(Poison(), fill) for fill in FILLS):
             reached.doubt(f"{name} reads memory that nothing has written")
         reached.restore(after)
+
+    def _place(self, line: int) -> Location | None:
+        """The place in the user's code of a line of the TTIR."""
+        return locations.strip(self.ttir)[1][line]
 
 
 @functools.lru_cache(32)

@@ -84,6 +84,7 @@ class Reached:
         self.memories = [one for one in self.memories if one.nbytes]
         self.writable = set(writable)
         self.starts = self._numbers(one.allocated().data_ptr() for one in self.memories)
+        self.sizes: Any = numpy.array([one.nbytes for one in self.memories], dtype=numpy.int64)
         self.masks = [None if one.written is None else one.written.numpy() for one in self.memories]
         self.measured = {
             number: _Repeated(one.bytes()) for number, one in enumerate(self.memories) if one in set(measured)
@@ -92,6 +93,12 @@ class Reached:
         """What it has written into, the same bytes perhaps that were there."""
         self.unwritten = False
         """Whether it has read what nothing has written."""
+        self.line = 0
+        """That of its TTIR which runs."""
+        self.where: Callable[[int], object] = lambda line: ""
+        """Gives the place in the user's code of a line of its TTIR, if there is one."""
+        self.outside: dict[tuple[int, str], str] = {}
+        """What it does outside of its tensors, in words, by line."""
         self._accesses, self._most = 0, math.inf
         told = sorted((one for one in self.memories if one.address), key=lambda one: one.address)
         self.told_starts = self._numbers(one.address for one in told)
@@ -117,18 +124,21 @@ class Reached:
         inside = (given >= self.told_starts[number]) & (given < self.told_ends[number])
         return np.where(inside, given - self.told_starts[number] + self.told_places[number], given)
 
-    def read(self, pointers: Any, width: int) -> None:
-        """The addresses that one operation reads, `width` bytes each."""
-        for number, offsets in self._places(pointers, width):
+    def read(self, pointers: Any, width: int) -> Any:
+        """The addresses that one operation reads, `width` bytes each. Gives which lie in tensors, None for all."""
+        places, there = self._places(pointers, width, "reads")
+        for number, offsets in places:
             mask = self.masks[number]
             if mask is not None and not all(mask[offsets + byte].all() for byte in range(width)):
                 self.unwritten = True
             if number in self.measured:
                 self.measured[number].read(offsets, width)
+        return there
 
-    def write(self, pointers: Any, width: int) -> None:
+    def write(self, pointers: Any, width: int) -> Any:
         """Those that one writes."""
-        for number, offsets in self._places(pointers, width):
+        places, there = self._places(pointers, width, "writes")
+        for number, offsets in places:
             self.stored.add(self.memories[number])
             if self.memories[number] not in self.writable:
                 self.doubt(f"{self.name} writes where its TTIR does not")
@@ -138,31 +148,40 @@ class Reached:
                     mask[offsets + byte] = 1
             if number in self.measured:
                 self.measured[number].write(offsets, width)
+        return there
 
-    def _places(self, pointers: Any, width: int) -> Iterable[tuple[int, Any]]:
-        """The memories that addresses lie in, by number, with the offsets there."""
+    def _places(self, pointers: Any, width: int, does: str) -> tuple[list[tuple[int, Any]], Any]:
+        """The memories that addresses lie in, by number, with the offsets there; which lie in any, None for all."""
         self._accesses += 1
         if self._accesses > self._most:
             raise Astray
         np = self.np
+        shape = np.shape(pointers)
         flat = np.asarray(pointers, dtype=np.uint64).reshape(-1)
         if flat.size == 0:
-            return
+            return [], None
         if not self.memories:
-            self.doubt(f"{self.name} reaches outside of its tensors")
-            return
+            self._outside(does)
+            return [], np.zeros(shape, dtype=bool)
         first, last = np.searchsorted(self.starts, [flat.min(), high := flat.max()], side="right") - 1
         if first == last >= 0 and high - self.starts[first] + width <= self.memories[first].nbytes:
-            yield int(first), (flat - self.starts[first]).view(np.int64)
-            return
+            return [(int(first), (flat - self.starts[first]).view(np.int64))], None
         found = np.searchsorted(self.starts, flat, side="right").astype(np.int64) - 1
-        for number in np.unique(found):
-            offsets = (flat[found == number] - self.starts[number]).astype(np.int64)
-            inside = (offsets + width <= self.memories[number].nbytes) & (number >= 0)
-            if not inside.all():
-                self.doubt(f"{self.name} reaches outside of its tensors")
-            if inside.any():
-                yield int(number), offsets[inside]
+        offsets = (flat - self.starts[found]).view(np.int64)
+        there = (found >= 0) & (offsets >= 0) & (offsets + width <= self.sizes[found])
+        if not there.all():
+            self._outside(does)
+        places = [(int(number), offsets[there & (found == number)]) for number in np.unique(found[there])]
+        return places, None if there.all() else there.reshape(shape)
+
+    def _outside(self, does: str) -> None:
+        """Note, once for each operation, that it does this outside."""
+        if (self.line, does) in self.outside:
+            return
+        place = self.where(self.line)
+        said = f"{does} outside of its tensors" + (f" at {place}" if place else "")
+        self.outside[self.line, does] = said
+        self.doubt(f"{self.name} {said}")
 
     def state(self) -> State:
         """What its memories hold."""
@@ -186,7 +205,7 @@ class Reached:
             raise Astray
 
         most, self._accesses = 2 * self._accesses + 1000, 0
-        with replaced(self, "_tell", astray), replaced(self, "_most", most):
+        with replaced(self, "_tell", astray), replaced(self, "_most", most), replaced(self, "outside", {}):
             yield
 
     def again(self) -> None:
