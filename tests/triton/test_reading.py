@@ -270,6 +270,13 @@ def _empty(n):
     return torch.empty(n, device="cuda")
 
 
+def test_of_a_kernel_that_is_given_addresses_nobody_knows_what_is_outside():
+    with frontend.recording("sm_90", values=True) as launches:
+        through_address[(1,)](torch.zeros(1, device="cuda", dtype=torch.int64))
+    assert "through_address writes outside of its tensors" in launches.diagnostics[0].message
+    assert launches[0].outside == []
+
+
 @pytest.mark.parametrize(
     ("cell", "reason"),
     [

@@ -71,7 +71,7 @@ class Launch:
     compared: list[LaunchComparison] = field(default_factory=list["LaunchComparison"], repr=False, compare=False)
     """What the cell compared with what this launch, executed by the CPU, has written."""
     outside: list[str] = field(default_factory=list[str], repr=False, compare=False)
-    """What this launch, executed by the CPU, writes outside of its tensors, in words."""
+    """What this launch, executed by the CPU, does outside of its tensors: `reads ...`, `writes ...`."""
     sources: dict[str, tuple[Specialization, Source]] = field(
         default_factory=dict[str, "tuple[Specialization, Source]"], repr=False, compare=False
     )

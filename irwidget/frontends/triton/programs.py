@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from irwidget.frontends.triton.reached import FILLS, Reached
+from irwidget.frontends.triton.writes import looks_at_addresses, reaches_anything
 from irwidget.toolchain import locations
 from irwidget.toolchain.triton_archs import Arch
 from irwidget.toolchain.ttir_interpreter import Kernel
@@ -40,7 +41,11 @@ class Program:
             *arguments, **{name: value for name, value in keywords.items() if name in self.signature}
         )
         bound.apply_defaults()
-        values = [one for name, kind in self.signature.items() for one in _passed(kind, bound.arguments[name])]
+        by_number = reaches_anything(self.ttir) or looks_at_addresses(self.ttir)
+        addressed: Callable[[int], int] = int if by_number else reached.apart
+        values = [
+            one for name, kind in self.signature.items() for one in _passed(kind, bound.arguments[name], addressed)
+        ]
         try:
             self._run(values, grid, reached)
         except Refused as error:
@@ -82,16 +87,16 @@ def _executable(ttir: str, arch: Arch) -> Kernel:
     return Kernel(ttir, arch)
 
 
-def _passed(kind: Any, value: Any) -> Iterator[Any]:
-    """What a compiled kernel is passed for an argument: numbers and addresses."""
+def _passed(kind: Any, value: Any, place: Callable[[int], int]) -> Iterator[Any]:
+    """What a compiled kernel is passed for an argument: numbers, and addresses as `place` gives them."""
     if isinstance(kind, tuple):
         for one, other in zip(kind, value, strict=True):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-            yield from _passed(one, other)
+            yield from _passed(one, other, place)
     elif kind.startswith("tensordesc"):
         shape, strides = ([int(one) for one in sizes] for sizes in (value.shape, value.strides))
-        yield value.base.data_ptr(), shape, strides, str(getattr(value, "padding", "zero")) == "nan"
+        yield place(value.base.data_ptr()), shape, strides, str(getattr(value, "padding", "zero")) == "nan"
         yield from (*shape, *strides)
     elif kind.startswith("*"):
-        yield value.data_ptr() if hasattr(value, "data_ptr") else int(value or 0)
+        yield place(value.data_ptr()) if hasattr(value, "data_ptr") else int(value or 0)
     elif kind != "constexpr":
         yield value

@@ -15,6 +15,10 @@ FILLS = (0xFB, 0x7B, 0xFF)
 """What bytes are given that nothing has written: floats far below and above others, and NaN."""
 
 
+APART = 1 << 50
+"""Bytes between memories as a kernel is told their addresses: more than a process has."""
+
+
 class Astray(Exception):
     """A kernel that is executed again reaches outside of its tensors, or comes to no end."""
 
@@ -100,11 +104,13 @@ class Reached:
         self.outside: dict[tuple[int, str], str] = {}
         """What it does outside of its tensors, in words, by line."""
         self._accesses, self._most = 0, math.inf
-        told = sorted((one for one in self.memories if one.address), key=lambda one: one.address)
-        self.told_starts = self._numbers(one.address for one in told)
-        """Where memory begins by what host code was told."""
-        self.told_ends = self._numbers(one.address + one.nbytes for one in told)
-        self.told_places = self._numbers(one.allocated().data_ptr() for one in told)
+        self._apart = [(number + 1) * APART + int(start) for number, start in enumerate(self.starts)]
+        told = [(one.address, one) for one in self.memories if one.address]
+        told = [*sorted(told, key=lambda one: one[0]), *zip(self._apart, self.memories, strict=True)]
+        self.told_starts = self._numbers(begins for begins, _ in told)
+        """Where memory begins by what host code was told, and by what the kernel is (`apart`)."""
+        self.told_ends = self._numbers(begins + one.nbytes for begins, one in told)
+        self.told_places = self._numbers(one.allocated().data_ptr() for _, one in told)
 
     def doubt(self, reason: str) -> None:
         """Its results are left to chance."""
@@ -113,6 +119,12 @@ class Reached:
 
     def _numbers(self, values: Iterable[int]) -> Any:
         return self.np.array([*values], dtype=self.np.uint64)
+
+    def apart(self, pointer: int) -> int:
+        """An address for one of a tensor, such that none of another tensor's is near it."""
+        number = int(self.np.searchsorted(self.starts, self.np.uint64(pointer), side="right")) - 1
+        inside = number >= 0 and pointer <= int(self.starts[number]) + int(self.sizes[number])
+        return pointer - int(self.starts[number]) + self._apart[number] if inside else pointer
 
     def placed(self, pointers: Any) -> Any:
         """Addresses in this process for those that host code was told; others as they are."""
