@@ -259,6 +259,11 @@ rel = lambda a, b: float((a - b).abs().max()) / float(b.abs().max()); assert rel
 unittest.TestCase().assertLess(float((y - R).abs().max()) / 2, 1e-3)
 assert np.linalg.norm(y - R) / np.linalg.norm(R) < 1e-3
 assert np.isclose(y, R).all()
+assert np.abs(y - R).max() < 1e-3
+assert np.sqrt(np.square(y - R).mean()).item() < 1e-3
+assert np.all(np.abs(np.array(y.tolist()) - np.asarray(R.tolist())) < 1e-3)
+assert sum(abs(a - b) for a, b in zip(y.tolist(), R.tolist())) / 64 < 1e-3
+assert sum((a - b) ** 2 for a, b in zip(y.tolist(), R.tolist())) < 1e-3
 """.strip().splitlines()
 IN_PART = """
 assert abs(float(y.sum()) - float(R.sum())) < 1e-3 * max(abs(float(R.sum())), 1.0)
@@ -439,6 +444,8 @@ z = x * 0; far = float((y - x).abs().max()); n = z.fill_(9); assert far < float(
 assert -float((y - x).abs().max()) < 1e-3
 a = y.numpy() - x.numpy(); a[:] = 0; assert np.abs(a).max() < 1e-3
 a = y.numpy().copy(); a[:] = x.numpy(); assert (a == x.numpy()).all()
+assert sum(a - b for a, b in zip(y.tolist(), x.tolist())) < 99 and np.abs(y).max() < 9 and np.abs(3) == 3
+n = torch.isclose(y, x).sum().item(); assert (y - x).abs().max().item() + n > -1
 assert np.concatenate([y.numpy(), y.numpy()]).std() > 0
 """.strip().splitlines()
 
