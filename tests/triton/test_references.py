@@ -593,6 +593,17 @@ def test_a_kernel_that_writes_outside_of_its_tensors_is_wrong_whatever_the_cell_
     assert "agrees with the cell's reference" in inside.reason
 
 
+def test_where_a_kernel_reads_outside_of_its_tensors_a_comparison_that_fails_counts_and_no_other():
+    launch = "z, w = x[:60].clone(), torch.empty_like(x); plus_one[(1,)](z, w)"
+    differs = checked(f"{launch}; torch.testing.assert_close(w[4:], x[4:] + 1)")
+    assert differs.state == "differs"
+    assert "line 13 says: Tensor-likes are not close" in differs.reason
+    assert re.search(r"; it reads outside of its tensors at \S+ \(launched at \S+:13\)$", differs.reason)
+    agrees = checked(f"{launch}; torch.testing.assert_close(w[:9], x[:9] + 1)")
+    assert agrees.state == "not checked"
+    assert "plus_one reads outside of its tensors" in agrees.reason
+
+
 def test_a_number_that_was_read_is_a_number_when_the_cell_is_over():
     checked("err = (y - x).abs().max().item(); n = (y != x).sum().item()")
     err, n = (shell().user_ns[name] for name in ("err", "n"))
