@@ -244,10 +244,11 @@ class _Compiled:
             to_float8(op, kernel.arch, kernel.poison),
             elementwise(op, kernel.poison),
             on_tensors(op, kernel.poison),
-            in_memory(op, kernel.memory),
         ):
             if found is not None:
                 return found
+        if (access := in_memory(op, kernel.memory)) is not None:
+            return kernel.memory.at(op.line, access)
         match op.name:
             case "tt.get_program_id":
                 axis = _axis(op)

@@ -17,14 +17,20 @@ Function = Callable[..., Any]
 
 
 class Watch(Protocol):
-    """Is told of each access of an executed kernel to memory, before it happens: addresses, and bytes at each."""
+    """Is told of each access of an executed kernel to memory, before it happens: addresses, and bytes at each.
+
+    It answers which of them there are, None for all: nothing happens at the others, where zeros are read.
+    """
+
+    line: int
+    """That of the operation, in the text."""
 
     def placed(self, pointers: Any) -> Any:
         """The addresses that are accessed for those that the kernel names."""
         ...
 
-    def read(self, pointers: Any, width: int) -> None: ...
-    def write(self, pointers: Any, width: int) -> None: ...
+    def read(self, pointers: Any, width: int) -> Any: ...
+    def write(self, pointers: Any, width: int) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -54,9 +60,6 @@ class Descriptor:
 
 _FIRST = np.uint64(4096)
 """An address before all that can be accessed."""
-
-
-_NOWHERE = "it reaches an address that no process has"
 
 
 class _Process:
@@ -91,37 +94,41 @@ class Memory:
     def load(self, pointers: Any, kind: Type, mask: Any = None, other: Any = None) -> Any:
         """Elements; where the mask is false `other`, or zero."""
         pointers, inside = self._chosen(pointers, mask)
-        flat = pointers[inside]
+        flat, there = pointers[inside], None
         if self._watch is not None:
             flat = self._watch.placed(flat)
-            self._watch.read(flat, kind.width)
+            there = self._watch.read(flat, kind.width)
         if inside is ...:
-            return from_bits(self._read(flat, kind), kind)
+            return from_bits(self._read(flat, kind, there), kind)
         bits = np.zeros(pointers.shape, dtype=kind.bits_dtype)
-        bits[inside] = self._read(flat, kind)
+        bits[inside] = self._read(flat, kind, there)
         values = from_bits(bits, kind)
         return values if other is None else np.where(inside, values, other)
 
     def store(self, pointers: Any, values: Any, kind: Type, mask: Any = None) -> None:
         """Write elements where the mask is true."""
         pointers, inside = self._chosen(pointers, mask)
-        flat = pointers[inside]
+        flat, given = pointers[inside], np.broadcast_to(values, pointers.shape)[inside]
         if self._watch is not None:
             flat = self._watch.placed(flat)
-            self._watch.write(flat, kind.width)
-        self._write(flat, np.broadcast_to(values, pointers.shape)[inside], kind)
+            there = self._watch.write(flat, kind.width)
+            flat, given = (flat, given) if there is None else (flat[there], given[there])
+        self._write(flat, given, kind)
 
     def change(self, pointers: Any, kind: Type, how: Callable[[Any, Any], Any], values: Any, mask: Any = None) -> Any:
         """What was there, where `how`, of that and of the values, is written; one element after the other."""
         pointers = np.asarray(pointers)
         inside = np.broadcast_to(True if mask is None else mask, pointers.shape)
         flat = pointers[inside]
+        given = np.broadcast_to(values, pointers.shape)[inside]
+        found = np.zeros(pointers.shape, dtype=kind.dtype)
         if self._watch is not None:
             flat = self._watch.placed(flat)
             self._watch.read(flat, kind.width)
-            self._watch.write(flat, kind.width)
-        given = np.broadcast_to(values, pointers.shape)[inside]
-        found = np.zeros(pointers.shape, dtype=kind.dtype)
+            if (there := self._watch.write(flat, kind.width)) is not None:
+                inside = inside.copy()
+                inside[inside] = there
+                flat, given = flat[there], given[there]
         if len(np.unique(flat)) == len(flat):
             before = from_bits(self._read(flat, kind), kind)
             self._write(flat, how(before, given), kind)
@@ -134,27 +141,36 @@ class Memory:
         found[inside] = before
         return found
 
+    def at(self, line: int, access: Function) -> Function:
+        """The same, at a line of the text that the watch knows."""
+        watch = self._watch
+        if watch is None:
+            return access
+
+        def located(*given: Any) -> Any:
+            watch.line = line
+            return access(*given)
+
+        return located
+
     @staticmethod
     def _chosen(pointers: Any, mask: Any) -> tuple[Any, Any]:
         """An array, and the index of its elements that a mask leaves."""
         pointers = np.asarray(pointers)
         return pointers, ... if mask is None or mask.all() else np.broadcast_to(mask, pointers.shape)
 
-    @staticmethod
-    def _read(flat: Any, kind: Type) -> Any:
-        try:
-            return _process(kind.bits_dtype)[(flat - _FIRST).view(np.int64)]
-        except IndexError:
-            raise NotImplementedError(_NOWHERE) from None
+    def _read(self, flat: Any, kind: Type, there: Any = None) -> Any:
+        if there is not None:
+            bits = np.zeros(flat.shape, dtype=kind.bits_dtype)
+            bits[there] = self._read(flat[there], kind)
+            return bits
+        return _process(kind.bits_dtype)[(flat - _FIRST).view(np.int64)]
 
     def _write(self, flat: Any, values: Any, kind: Type) -> None:
         bits = to_bits(np.asarray(values).astype(kind.dtype), kind)
         if self.compared:
             self.changes += not np.array_equal(to_bits(from_bits(self._read(flat, kind), kind), kind), bits)
-        try:
-            _process(kind.bits_dtype)[(flat - _FIRST).view(np.int64)] = bits
-        except IndexError:
-            raise NotImplementedError(_NOWHERE) from None
+        _process(kind.bits_dtype)[(flat - _FIRST).view(np.int64)] = bits
 
 
 _CHANGES: dict[str, Function] = {

@@ -533,12 +533,54 @@ def of_shapes(empty, out, VOLATILE: tl.constexpr):
 @pytest.mark.parametrize("volatile", [False, True])
 def test_what_compilation_leaves_out_is_not_loaded(volatile):
     with frontend.recording("sm_90", values=True) as launches:
-        empty = torch.empty(8, device="cuda")
         out = torch.zeros(16, dtype=torch.int32, device="cuda")
-        of_shapes[(1,)](empty, out, VOLATILE=volatile)
+        of_shapes[(1,)](torch.empty(4, device="cuda"), out, VOLATILE=volatile)
         assert out.tolist() == [3] * 16
-    said = [note.message.partition(" (")[0] for note in launches.diagnostics]
-    assert said == ["of_shapes reads memory that nothing has written"] * volatile
+    said = [note.message.partition(" at ")[0] for note in launches.diagnostics]
+    assert said == ["of_shapes reads outside of its tensors"] * volatile
+
+
+@triton.jit
+def half_used(x, n, out, HOW: tl.constexpr):
+    """Four of eight elements are written."""
+    i = tl.arange(0, 8)
+    loaded = tl.load(x + i)
+    if HOW == "chosen":
+        loaded = tl.where(i < 4, loaded, 0.0)
+    elif HOW == "times zero":
+        loaded = tl.abs(loaded) * (i < 4)
+    elif HOW == "largest":
+        loaded = tl.maximum(tl.where(loaded < 0, 0.0, loaded), 1e9)
+    elif HOW == "least":
+        loaded = tl.minimum(tl.where(loaded > 0, 0.0, loaded), -1e9)
+    elif HOW == "counted":
+        for _ in range(tl.load(n)):
+            loaded += tl.where(i < 4, tl.load(x + i), 0.0) - loaded
+        loaded = tl.where(i < 4, loaded, 0.0)
+    elif HOW == "asserted":
+        tl.device_assert((i < 4) | (loaded < 1e9))
+        loaded = tl.where(i < 4, loaded, 0.0)
+    elif HOW == "places":
+        loaded = tl.load(x + tl.load(n).to(tl.int64) + i % 4)
+    tl.store(out + i, loaded)
+
+
+@pytest.mark.parametrize("values", [False, True])
+@pytest.mark.parametrize(
+    "how", ["chosen", "times zero", "largest", "least", "counted", "asserted", "places", "as it is"]
+)
+def test_a_kernel_may_load_what_nothing_has_written_where_its_results_do_not_depend_on_it(how, values):
+    if values and how in ("counted", "asserted", "places"):
+        pytest.skip("does what happens to be in memory")
+    with frontend.recording("sm_90", values=values) as launches:
+        x, out = torch.empty(8, device="cuda"), torch.empty(8, device="cuda")
+        x[:4] = 2
+        n = torch.empty(1, device="cuda", dtype=torch.int32)
+        half_used[(1,)](x, n, out, HOW=how, debug=how == "asserted")
+        found = out.tolist()
+        assert how != "chosen" or found == [2] * 4 + [0] * 4
+    said = ["half_used reads memory that nothing has written" in note.message for note in launches.diagnostics]
+    assert any(said) is (how != "chosen"), launches.diagnostics
 
 
 @triton.jit

@@ -270,6 +270,13 @@ def _empty(n):
     return torch.empty(n, device="cuda")
 
 
+def test_of_a_kernel_that_is_given_addresses_nobody_knows_what_is_outside():
+    with frontend.recording("sm_90", values=True) as launches:
+        through_address[(1,)](torch.zeros(1, device="cuda", dtype=torch.int64))
+    assert "through_address writes outside of its tensors" in launches.diagnostics[0].message
+    assert launches[0].outside == []
+
+
 @pytest.mark.parametrize(
     ("cell", "reason"),
     [
@@ -284,11 +291,11 @@ def _empty(n):
         (lambda: unmasked[(1,)](_empty(64), x := _empty(64)) and x.tolist(), "unmasked reads memory that nothing"),
         (
             lambda: unmasked[(1,)](torch.ones(63, device="cuda"), x := _empty(64)) and x.tolist(),
-            "unmasked reaches outside of its tensors",
+            "unmasked reads outside of its tensors",
         ),
         (
             lambda: through_address[(1,)](x := torch.zeros(1, device="cuda", dtype=torch.int64)) and x.tolist(),
-            "through_address reaches outside of its tensors",
+            "through_address writes outside of its tensors",
         ),
         (
             lambda: address_of[(1,)](_empty(1), x := torch.zeros(1, device="cuda", dtype=torch.int64)) and x.tolist(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import pickle
+import re
 from typing import Any
 
 import numpy as np
@@ -258,6 +259,11 @@ rel = lambda a, b: float((a - b).abs().max()) / float(b.abs().max()); assert rel
 unittest.TestCase().assertLess(float((y - R).abs().max()) / 2, 1e-3)
 assert np.linalg.norm(y - R) / np.linalg.norm(R) < 1e-3
 assert np.isclose(y, R).all()
+assert np.abs(y - R).max() < 1e-3
+assert np.sqrt(np.square(y - R).mean()).item() < 1e-3
+assert np.all(np.abs(np.array(y.tolist()) - np.asarray(R.tolist())) < 1e-3)
+assert sum(abs(a - b) for a, b in zip(y.tolist(), R.tolist())) / 64 < 1e-3
+assert sum((a - b) ** 2 for a, b in zip(y.tolist(), R.tolist())) < 1e-3
 """.strip().splitlines()
 IN_PART = """
 assert abs(float(y.sum()) - float(R.sum())) < 1e-3 * max(abs(float(R.sum())), 1.0)
@@ -438,6 +444,8 @@ z = x * 0; far = float((y - x).abs().max()); n = z.fill_(9); assert far < float(
 assert -float((y - x).abs().max()) < 1e-3
 a = y.numpy() - x.numpy(); a[:] = 0; assert np.abs(a).max() < 1e-3
 a = y.numpy().copy(); a[:] = x.numpy(); assert (a == x.numpy()).all()
+assert sum(a - b for a, b in zip(y.tolist(), x.tolist())) < 99 and np.abs(y).max() < 9 and np.abs(3) == 3
+n = torch.isclose(y, x).sum().item(); assert (y - x).abs().max().item() + n > -1
 assert np.concatenate([y.numpy(), y.numpy()]).std() > 0
 """.strip().splitlines()
 
@@ -569,6 +577,31 @@ def test_of_runs_of_a_kernel_each_has_to_do_with_those_alone_whose_results_it_wa
     assert (low["plus_one"].check.state, blamed in low["plus_one"].check.reason) == ("differs", True)
     low = lowered(f"{kernels}{runs}print(torch.equal(s, t))")  # by the same kernel
     assert all("compares nothing" in one.check.reason for one in low.values())
+
+
+@pytest.mark.parametrize("compared", ["torch.testing.assert_close(z, x[:60] + 1)", "None"])
+def test_a_kernel_that_writes_outside_of_its_tensors_is_wrong_whatever_the_cell_compares(compared):
+    verdict = checked(f"z = torch.zeros(60, device='cuda'); plus_one[(1,)](x, z); {compared}")
+    assert (verdict.state, verdict.dump) == ("differs", "the kernel's TTIR, before any pass")
+    assert re.fullmatch(
+        r"the CPU executes its TTIR, which writes outside of its tensors at \S+:8:5 \(launched at \S+:13\)",
+        verdict.reason,
+    )
+    inside = checked(
+        "z = torch.zeros(64, device='cuda')[:60]; plus_one[(1,)](x, z); torch.testing.assert_close(z, x[:60] + 1)"
+    )
+    assert "agrees with the cell's reference" in inside.reason
+
+
+def test_where_a_kernel_reads_outside_of_its_tensors_a_comparison_that_fails_counts_and_no_other():
+    launch = "z, w = x[:60].clone(), torch.empty_like(x); plus_one[(1,)](z, w)"
+    differs = checked(f"{launch}; torch.testing.assert_close(w[4:], x[4:] + 1)")
+    assert differs.state == "differs"
+    assert "line 13 says: Tensor-likes are not close" in differs.reason
+    assert re.search(r"; it reads outside of its tensors at \S+ \(launched at \S+:13\)$", differs.reason)
+    agrees = checked(f"{launch}; torch.testing.assert_close(w[:9], x[:9] + 1)")
+    assert agrees.state == "not checked"
+    assert "plus_one reads outside of its tensors" in agrees.reason
 
 
 def test_a_number_that_was_read_is_a_number_when_the_cell_is_over():

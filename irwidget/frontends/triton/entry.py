@@ -96,18 +96,28 @@ class _TritonKernel(KernelBegun):
     def verdict(self, target: Target, trace: Trace, options: Options, source: Source | None = None) -> Verdict:
         compared = getattr(self.given.obj, "compared", None)
         executed = f"{target.name} is not executed"
+        outside = getattr(self.given.obj, "outside", ())
+        if writes := next((one for one in outside if one.startswith("writes")), ""):
+            return _differs(f"the CPU executes its TTIR, which {writes}")
         if not compared and (ended := getattr(self.given.obj, "ended", "")):
             return not_checked(f"{executed}, and the cell ended before it compared what {trace.name} wrote: {ended}")
         if not compared:
             what = f"what {trace.name} wrote, or what it makes of that"
             return not_checked(f"{executed}, and the cell compares nothing with {what}, by what is followed here")
-        if doubt := next((one.doubt for one in compared if one.doubt), ""):
+        wrong = _wrong([one for one in compared if one.exact and not one.open])
+        doubt = next((one.doubt for one in compared if one.doubt), "")
+        chance = any(one in doubt for one in outside)  # whatever is there, the kernel is wrong if it makes them differ
+        if doubt and not (wrong and chance):
             return not_checked(f"{executed}, and {doubt}")
-        if (wrong := _wrong([one for one in compared if one.exact and not one.open])) is None:
+        if wrong is None:
             return not_checked(f"{executed}; {_found(compared)}")
         place = f" at line {wrong.place.line}" if wrong.place else ""
-        reason = f"the CPU executes its TTIR, and the cell's own reference{place} says: {wrong.said}"
-        return Verdict("differs", "the kernel's TTIR, before any pass", None, reason)
+        also = f"; it {outside[0]}" if outside else ""
+        return _differs(f"the CPU executes its TTIR, and the cell's own reference{place} says: {wrong.said}{also}")
+
+
+def _differs(reason: str) -> Verdict:
+    return Verdict("differs", "the kernel's TTIR, before any pass", None, reason)
 
 
 def _wrong(exact: Sequence[LaunchComparison]) -> LaunchComparison | None:

@@ -23,6 +23,7 @@ from irwidget.frontends.triton.programs import Program
 from irwidget.frontends.triton.reached import Reached
 from irwidget.frontends.triton.scopes import as_it_is
 from irwidget.frontends.triton.stand_ins import is_address, tensors
+from irwidget.frontends.triton.writes import reaches_anything
 from irwidget.toolchain import forked, processes
 from irwidget.trace import Location
 
@@ -41,6 +42,8 @@ class CopysRun:
     printed: str
     doubts: tuple[str, ...]
     """What leaves its results to chance."""
+    outside: tuple[str, ...] = ()
+    """What it reads and writes outside of its tensors, what it writes first."""
 
 
 def execute(
@@ -55,11 +58,13 @@ def execute(
     memories: Memories | None = None,
     measured: Sequence[Memory] = (),
     doubt: Callable[[str], None] = lambda _: None,
+    outside: Callable[[str], None] = lambda _: None,
 ) -> list[torch.UntypedStorage]:
     """Run a launch on the values of its tensors and write what it writes into them. Returns the written storages.
 
     `memories` knows which of their bytes are written; `doubt` is told what leaves results to chance: that it reads
-    the others, outside of its tensors, or of what it writes itself where an autotuner's measuring has left it.
+    the others, outside of its tensors, or of what it writes itself where an autotuner's measuring has left it;
+    `outside` what it reads and writes outside of its tensors, unless it is given addresses, which may lead elsewhere.
     `seconds` (60 when None) and `memory` (bytes) limit it. Raises NotExecuted where the kernel does what is not
     executed, the copy crashes, or a limit is met; the tensors are then as they were.
     """
@@ -71,7 +76,9 @@ def execute(
         raise NotExecuted(f"{name} is launched without a grid{where}")
     limit = seconds or SECONDS
     with as_it_is():
-        storages = _storages((*arguments, *keywords.values()), memories or Memories())
+        values = (*arguments, *keywords.values())
+        by_address = reaches_anything(program.ttir) or any(map(is_address, values))
+        storages = _storages(values, memories or Memories(), by_address)
         try:
             ran = forked.call(
                 lambda: _run(program, arguments, keywords, tuple(grid), storages, measured),
@@ -96,6 +103,8 @@ def execute(
     sys.stdout.write(ran.printed)
     for one in ran.doubts:
         doubt(f"{one}{where}: its results there are left to chance")
+    for one in () if by_address else ran.outside:
+        outside(f"{one}{where}")
     return [storages[address].storage for address in ran.written]
 
 
@@ -120,15 +129,11 @@ def _bytes(storage: torch.UntypedStorage) -> bytes:
     return _flat(storage).numpy().tobytes()
 
 
-def _storages(values: Sequence[Any], memories: Memories) -> dict[int, _Reachable]:
-    """The memory that a kernel may reach through its arguments, by address.
-
-    Addresses that are numbers, or lie in tensors or other objects, may lead to any tensor that there is.
-    """
+def _storages(values: Sequence[Any], memories: Memories, by_address: bool) -> dict[int, _Reachable]:
+    """The memory that a kernel may reach through its arguments, by address; of one that has addresses any tensor's."""
     found: dict[int, _Reachable] = {}
     given = [tensor for value in values for tensor in tensors(value)]
-    wide = any(tensor.dtype in (torch.int64, torch.uint64) for tensor in given)
-    if wide or any(is_address(value) or (isinstance(value, int) and value >= 1 << 32) for value in values):
+    if by_address:
         kinds = torch.Tensor, torch.nn.Parameter
         given += [one for one in gc.get_referrers(*kinds) if type(one) in kinds]  # objects refer to their classes
     for tensor in given:
@@ -173,4 +178,5 @@ def _run(
     stored = {address for address, one in storages.items() if one.memory in reached.stored}
     written = {at: data for at, data in after.items() if at in stored or data != before[at]}
     masks = {address: mask.numpy().tobytes() for address, mask in incomplete.items()}
-    return CopysRun(written, masks, printed.getvalue(), tuple(doubts))
+    outside = tuple(sorted(reached.outside.values(), reverse=True))
+    return CopysRun(written, masks, printed.getvalue(), tuple(doubts), outside)

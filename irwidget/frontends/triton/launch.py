@@ -70,6 +70,8 @@ class Launch:
     """Why the cell that launched it was run no further, where that is not its own end."""
     compared: list[LaunchComparison] = field(default_factory=list["LaunchComparison"], repr=False, compare=False)
     """What the cell compared with what this launch, executed by the CPU, has written."""
+    outside: list[str] = field(default_factory=list[str], repr=False, compare=False)
+    """What this launch, executed by the CPU, does outside of its tensors: `reads ...`, `writes ...`."""
     sources: dict[str, tuple[Specialization, Source]] = field(
         default_factory=dict[str, "tuple[Specialization, Source]"], repr=False, compare=False
     )
@@ -77,7 +79,7 @@ class Launch:
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle: without what this process's Triton has compiled, which another's may compile otherwise."""
-        return {**vars(self), "sources": {}, "compared": []}
+        return {**vars(self), "sources": {}, "compared": [], "outside": []}
 
     @property
     def name(self) -> str:

@@ -103,6 +103,7 @@ class Launches(list[Launch]):
             memories=LEDGER.memories,
             measured=self._measured(args, kwargs),
             doubt=self._doubt,
+            outside=launch.outside.append,
         )
         if self.seconds is not None:
             self.seconds = max(0.1, self.seconds - (time.monotonic() - began))

@@ -29,6 +29,7 @@ TellerOf = Callable[[Origin[Run]], Teller]
 _ARRAYS = ("numpy", "__array__")
 _MAKING = ("from_numpy", "as_tensor", "tensor")
 _BY_ARRAYS = ("isclose", "count_nonzero")
+_OF_TENSORS = ("abs", "absolute", "fabs", "square", "sqrt")
 _COPYING = ("array", "asarray", "asanyarray", "ascontiguousarray")
 
 
@@ -54,6 +55,7 @@ class Outside:
                 *(replaced(torch.Tensor, name, self._giving(getattr(torch.Tensor, name))) for name in _ARRAYS),
                 *(replaced(numpy, name, self._copying(getattr(numpy, name))) for name in _COPYING),
                 *(replaced(numpy, name, self._by_arrays(getattr(numpy, name))) for name in _BY_ARRAYS),
+                *(replaced(numpy, name, self._of_tensors(getattr(numpy, name))) for name in _OF_TENSORS),
                 replaced(numpy.linalg, "norm", self._by_arrays(numpy.linalg.norm)),
             ):
                 stack.enter_context(context)
@@ -98,9 +100,12 @@ class Outside:
 
         def made(*args: Any, **kwargs: Any) -> Any:
             array = make(*args, **kwargs)
-            if not args or not self._comparisons.running or not arrays.is_result(args[0]):
+            is_list = args and isinstance(args[0], Elements)
+            if not args or not self._comparisons.running or not (is_list or arrays.is_result(args[0])):
                 return array
             with as_it_is():
+                if is_list:
+                    return self._of_list(args[0], array)
                 shared = isinstance(private_numpy.tensors(array), torch.Tensor)
                 return self._lent(array) if shared else self._array("clone", args[:1], array)
 
@@ -114,6 +119,29 @@ class Outside:
             if not self._comparisons.running:
                 return compute(*args, **kwargs)
             return compute(*(one.__array__() if isinstance(one, torch.Tensor) else one for one in args), **kwargs)
+
+        return computed
+
+    def _of_list(self, values: Elements, array: Any) -> Any:
+        """An array of a tensor's elements, followed as the tensor is."""
+        tensor = arrays.as_tensor(array)
+        if tensor is None:
+            return array
+        self._provenance.made(tensor, values.origin)
+        self._comparisons.lent.give(tensor)
+        return arrays.followed(arrays.of(tensor), self._array)
+
+    def _of_tensors(self, compute: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of NumPy's that gives a tensor for one: it shares its memory with the array that is followed."""
+
+        @functools.wraps(compute)
+        def computed(*args: Any, **kwargs: Any) -> Any:
+            if not self._comparisons.running or len(args) != 1 or kwargs or not isinstance(args[0], torch.Tensor):
+                return compute(*args, **kwargs)
+            made = compute(args[0].__array__())
+            with as_it_is():
+                tensor = arrays.as_tensor(made)
+            return compute(args[0]) if tensor is None else tensor
 
         return computed
 

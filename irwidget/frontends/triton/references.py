@@ -17,7 +17,7 @@ from irwidget import private_numpy, private_torch
 from irwidget.frontends.triton.asserted import Use
 from irwidget.frontends.triton.comparisons import Comparisons
 from irwidget.frontends.triton.differences import Differences, answered, kept_beside, number, told
-from irwidget.frontends.triton.distances import Telling, are_positive, converted, telling
+from irwidget.frontends.triton.distances import Teller, Telling, are_positive, converted, telling
 from irwidget.frontends.triton.elements import Element
 from irwidget.frontends.triton.kept import Answer, Kept, Run, Says
 from irwidget.frontends.triton.ledger import LEDGER, name_of, unwatched
@@ -268,9 +268,19 @@ class _HowFar:
 
     def beside(self, name: str, other: Any, made: Any, second: bool) -> Any:
         if isinstance(other, Telling):
-            return made
+            return self._added(other.teller, made) if name == "add" else made
+        if name == "add" and other == 0:  # as `sum` begins
+            return self.again(self.kept, made)
         said = self.differences.beside(name, self.kept, (made, other) if second else (other, made), first=second)
         return self.again(said, made) if said else made
+
+    def _added(self, other: Teller, made: Any) -> Any:
+        """How far results are together, where neither may outweigh the other."""
+        both = [self.kept, *([other.kept] if isinstance(other, _HowFar) else [])]
+        if len(both) < 2 or any(one.says is not Says.HOW_FAR or one.signed for one in both):
+            return made
+        found = [*self.kept.found, *(one for one in both[1].found if one not in self.kept.found)]
+        return self.again(replace(self.kept, found=found, blind=any(one.blind for one in both)), made)
 
     def given(self, name: str, made: Any, others: Sequence[Any]) -> Any:
         """The same, where that leaves the order of such numbers."""
