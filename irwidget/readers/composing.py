@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from irwidget.readers.functions import Functions, symbols
 from irwidget.readers.log import Log
 from irwidget.readers.numbers import used
 from irwidget.readers.places import PlacedText
@@ -25,6 +26,7 @@ class Composer:
         self._plans = plans
         self._kept: OrderedDict[int, PlacedText] = OrderedDict()
         """The modules that were composed last: the next builds on one of them, most often."""
+        self._functions = Functions(log, plans)
         self._before = predecessors([_Placed(plan.scope, plan.language) for plan in plans])
 
     def content(self, index: int) -> Content:
@@ -63,14 +65,25 @@ class Composer:
             while self._plans[at].stage.like >= 0:
                 at = self._plans[at].stage.like
         whole = self._kept.get(at) or own(self._log, self._plans[at].stage.piece)
-        for target, number in sorted(newest.items(), key=lambda one: one[1]):
-            whole = put(whole, own(self._log, self._plans[number].stage.piece), target) or whole
-        if self._plans[index].language == "llvm":
-            whole = used(whole)
+        whole = self._with_functions(whole, newest) if plan.language == "llvm" else self._with(whole, newest)
         self._kept[index] = whole
         while len(self._kept) > _KEPT:
             self._kept.popitem(last=False)
         return whole
+
+    def _with(self, whole: PlacedText, newest: Mapping[PutTarget, int]) -> PlacedText:
+        for target, number in sorted(newest.items(), key=lambda one: one[1]):
+            whole = put(whole, own(self._log, self._plans[number].stage.piece), target) or whole
+        return whole
+
+    def _with_functions(self, whole: PlacedText, newest: Mapping[PutTarget, int]) -> PlacedText:
+        functions: dict[str, int] = {}
+        for target, number in newest.items():
+            functions |= {one: max(number, functions.get(one, -1)) for one in symbols(target)}
+        for symbol, number in functions.items():
+            part = PlacedText(self._functions.text(number, symbol))
+            whole = put(whole, part, PutTarget("llvm", "", symbol)) or whole
+        return used(whole)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,26 +15,34 @@ from difflib import SequenceMatcher
 from irwidget.readers.places import PlacedText
 
 _NUMBER = re.compile(r'"[^"\n]*"|(?<![\w.$-])([!#]\d+)\b')
-_RENUMBERED = re.compile(r'"[^"\n]*"|(?<![\w.$-])[!#%]\d+\b|^\d+:|;[^\n]*', re.M)
+_RENUMBERED = re.compile(r'"[^"\n]*"|(?<![\w.$-])[!#]\d+\b|%[\w.$-]+|^[\w.$-]+:|;[^\n]*')
 _DEFINITION = re.compile(r"(?:attributes )?([!#]\d+) = ")
 _MOST_LINES = 20_000
 """Of functions of more lines, those that changed are not compared line by line."""
 
 
-def as_before(part: str, whole: str, start: int, stop: int) -> str:
-    """A function, or blocks of it, with the numbers that its last text has, in a module from `start` to `stop`.
+def as_before(part: str, before: str, free: int) -> str:
+    """A function, or blocks of it, with the numbers that its text before has.
 
-    What no line tells has a number that the module has not.
+    What no line tells has a number of its own, `free` or a higher one that the text before has not.
     """
     own = list(dict.fromkeys(_numbers(part)))
     if not own:
         return part
-    names = _known(part, whole[start:stop])
-    last = _DEFINITION.match(whole, whole.rfind("\n!") + 1)
-    free = 1 + start + int(last[1][1:] if last else 0)  # no other function's: each is longer than what it names
+    names = _known(part, before)
+    free = max([free, *(int(name[1:]) + 1 for name in _numbers(before))])
     lost = (name for name in own if name not in names)
     names |= {name: f"{name[0]}{free + i}" for i, name in enumerate(lost)}
     return _NUMBER.sub(lambda found: names[found[1]] if found[1] else found[0], part)
+
+
+def free(module: str, start: int) -> int:
+    """A number from which on a function that begins at a letter of its module may number what the module has not.
+
+    Another function's are others, as each is longer than what it names.
+    """
+    last = _DEFINITION.match(module, module.rfind("\n!") + 1)
+    return 1 + start + int(last[1][1:] if last else 0)
 
 
 def used(whole: PlacedText) -> PlacedText:
@@ -78,8 +86,16 @@ def _pairs(new: list[str], old: list[str]) -> Iterable[tuple[str, str]]:
     if len(new) + len(old) > _MOST_LINES:
         return ()
     blocks = SequenceMatcher(None, other, bare, autojunk=False).get_matching_blocks()
-    return [(new[block.b + i], old[block.a + i]) for block in blocks for i in range(block.size)]
+    same = [(new[block.b + i], old[block.a + i]) for block in blocks for i in range(block.size)]
+    return [*same, *_heads(new, old)]
+
+
+def _heads(new: list[str], old: list[str]) -> list[tuple[str, str]]:
+    """The lines that the functions begin with, of which a pass may have changed what else they say."""
+    heads = [next((line for line in lines if line.startswith("define ")), "") for lines in (new, old)]
+    signs = [[name[0] for name in _numbers(head)] for head in heads]
+    return [(heads[0], heads[1])] if signs[0] == signs[1] else []
 
 
 def _without(found: re.Match[str]) -> str:
-    return found[0] if found[0].startswith('"') else found[0].rstrip("0123456789:")[:1]
+    return found[0] if found[0].startswith('"') else found[0][:1]

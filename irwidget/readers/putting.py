@@ -14,7 +14,6 @@ from itertools import islice
 
 from irwidget.readers import aliases, mlir
 from irwidget.readers.loops import put_loop
-from irwidget.readers.numbers import as_before
 from irwidget.readers.places import PlacedText, Places
 from irwidget.trace import Scope
 
@@ -62,8 +61,6 @@ def put(whole: PlacedText, part: PlacedText, target: PutTarget) -> PlacedText | 
     if found is None:
         return None
     start, stop, indent = found
-    if target.language == "llvm":
-        part = PlacedText(as_before(part.text, whole.text, start, stop), part.places)
     if target.loop:
         part = PlacedText(put_loop(whole.text[start:stop], part.text) or whole.text[start:stop])
     names, body = aliases.apart(part.text) if target.language == "mlir" else ("", part.text)
