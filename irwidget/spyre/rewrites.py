@@ -96,7 +96,7 @@ def _drop_copies(graph: GraphModule, mutated: int) -> None:
     results = [a for a in returned[: len(returned) - mutated] if isinstance(a, Node)]
     outputs = {storage_id(n.meta["val"]) for n in results}
     for node in nodes:
-        if str(node.target) not in ("aten.clone.default", "aten._to_copy.default"):
+        if not _is_copy(node):
             continue
         if custom(node).get("aten") == "pow" or custom(node).get("kept"):  # a power of 1.0 is computed
             continue
@@ -112,6 +112,14 @@ def _drop_copies(graph: GraphModule, mutated: int) -> None:
         graph.meta.setdefault("aliases", {})[storage_id(made)] = source
         node.replace_all_uses_with(source)
         graph.graph.erase_node(node)
+
+
+def _is_copy(node: Node) -> bool:
+    """Whether its result has the values of its first operand."""
+    target, among = str(node.target), node.args[1] if len(node.args) > 1 else ()
+    if target in ("aten.repeat.default", "aten.constant_pad_nd.default"):
+        return set(among) <= {1 if target == "aten.repeat.default" else 0}  # pyright: ignore[reportArgumentType]
+    return target in ("aten.clone.default", "aten._to_copy.default")
 
 
 def _is_in_place(node: Node) -> bool:
