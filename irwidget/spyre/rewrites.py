@@ -186,7 +186,10 @@ def _rank(value: Any) -> int:
 
 
 def _fold_addmm(node: Node) -> None:
-    """`add(mm, c)` where c spreads over the product becomes addmm, whose addition reads c first."""
+    """`add(mm, c)` where c spreads over the product becomes addmm, whose addition reads c first.
+
+    Of a product added to itself c is computed once more: Inductor's rule, which the real front end has from it.
+    """
     x, y = node.args[0], node.args[1]
     for product, other in ((y, x), (x, y)):
         if not (isinstance(product, Node) and isinstance(other, Node)) or _name(product) != "matmul":
@@ -196,6 +199,10 @@ def _fold_addmm(node: Node) -> None:
             continue
         if value.dtype != product.meta["val"].dtype or not _spreads(value.shape, shape):
             continue
+        if other is product:
+            with node.graph.inserting_before(product):
+                other = node.graph.node_copy(product)
+                other.meta["val"] = product.meta["val"].clone()
         node.args = (other, product)
         node.prepend(product)  # which stands for the one op at the place of the sum
         for changed in (product, node) if "origin" in custom(node) else (product,):  # a plain sum keeps its name, too

@@ -208,11 +208,6 @@ def grouped_by_one(q, k, v):
     return F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
 
 
-def joined_parts(x):
-    parts = x.split([64, 64], 1)
-    return torch.cat(parts, 1) * 2, parts[0] + 1
-
-
 INDEX = TensorSpec((5,), "int64")
 PRODUCT = ((64, 4, 64), (4, 64, 64))
 
@@ -451,7 +446,11 @@ FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...] | TensorSpec, ...]]] 
         ((8, 128),),
     ),
     "a split, joined": (lambda x, y: (torch.cat(x.split([64, 64], 1), 1) * 2, y + 1), ((8, 128), (8, 64))),
-    "a split that another reads, joined": (joined_parts, ((8, 128),)),
+    "a split that another reads, joined": (
+        lambda x: (torch.cat(p := x.split([64, 64], 1), 1) * 2, p[0] + 1),
+        ((8, 128),),
+    ),
+    "a product added to itself": (lambda a, b: (y := a @ b) + y, ((8, 64), (64, 128))),
     "blocks": (lambda x, y: torch.block_diag(x, y, x) * 2, ((4, 64), (2, 128))),
     "copied views": (
         lambda x: (torch.narrow_copy(x, 0, 1, 2), *torch.unbind_copy(x), torch.t_copy(x[:, 1]) * 2),
