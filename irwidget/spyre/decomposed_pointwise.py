@@ -308,6 +308,23 @@ def _cat(tensors: list[Tensor], dim: int = 0) -> Any:
     return x.unsqueeze(dim).expand(*x.shape[:dim], len(parts), *x.shape[dim:]).flatten(dim, dim + 1).clone()
 
 
+@decomposes("block_diag")
+def _block_diag(tensors: list[Tensor]) -> Any:
+    """Inductor's: rows of blocks between zeros, where each stick lies in one block; else the host joins them."""
+    blocks = [x if x.dim() == 2 else x.reshape(1, -1) for x in tensors]
+    dtypes = {x.dtype for x in blocks}
+    if dtypes != {torch.float16} or any(x.shape[1] % 64 for x in blocks):
+        return NotImplemented
+    before, width = 0, sum(x.shape[1] for x in blocks)
+    rows: list[Tensor] = []
+    for x in blocks:
+        beside = (before, width - before - x.shape[1])
+        zeros = [torch.zeros(x.shape[0], n, dtype=x.dtype) for n in beside]
+        rows.append(torch.cat([part for part in (zeros[0], x, zeros[1]) if part.shape[1]], 1))
+        before += x.shape[1]
+    return torch.cat(rows, 0)
+
+
 @decomposes("copy")
 def _copy(into: Tensor, x: Tensor, non_blocking: bool = False) -> Tensor:
     """What a write leaves: the values in its place, laid out as they were. A copy casts by itself what it can."""

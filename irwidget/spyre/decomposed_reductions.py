@@ -41,9 +41,9 @@ def _layer_norm(
     moments = ops().exx2(x, 1.0 / shape[0], False)
     scale = ops().layernormscale(moments, eps)
     if weight is None:
-        weight = torch.full(shape, 1.0, dtype=x.dtype)
+        weight = torch.full(shape, 1, dtype=x.dtype)
     if bias is None:
-        bias = torch.full(shape, 0.0, dtype=x.dtype)
+        bias = torch.full(shape, 0, dtype=x.dtype)
     return ops().layernormnorm(x, moments, scale, weight, bias)
 
 
@@ -101,7 +101,7 @@ def _vector_norm(x: Tensor, order: float = 2, dim: Any = None, keepdim: bool = F
 
 
 @decomposes("norm.ScalarOpt_dim", "norm.ScalarOpt_dim_dtype", "norm.Scalar", "norm.ScalarOpt_dtype")
-def _norm(x: Tensor, order: float | None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def _norm(x: Tensor, order: float | None = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     return _vector_norm(x, 2 if order is None else order, dim, keepdim, dtype=dtype)
 
 

@@ -26,7 +26,9 @@ _OF_PYTORCH = """
     threshold_backward sigmoid_backward tanh_backward _softmax_backward_data _log_softmax_backward_data gelu_backward
     leaky_relu_backward hardswish_backward hardsigmoid_backward hardtanh_backward elu_backward log_sigmoid_backward
     softplus_backward mse_loss_backward smooth_l1_loss_backward huber_loss_backward native_dropout_backward
-    deg2rad rad2deg sinc
+    deg2rad rad2deg sinc isposinf isneginf dist
+    alias_copy expand_copy permute_copy t_copy transpose_copy squeeze_copy unsqueeze_copy narrow_copy
+    unbind_copy split_with_sizes_copy
 """
 
 _UPSTREAM = {
@@ -36,6 +38,8 @@ _UPSTREAM = {
     "dropout": "clone",
 }
 """Ops that upstream's graph has by another name."""
+_BY_PARTS = ("softshrink", "hardshrink")
+"""Ops that upstream's graph has by the names of what they are composed of."""
 
 
 @lru_cache(maxsize=2)
@@ -73,7 +77,8 @@ def _table() -> dict[Any, Callable[..., Any]]:
     known: Any = get_decompositions([getattr(aten, name) for name in _OF_PYTORCH.split()])
     for op, function in known.items():
         if op not in table:
-            table[op] = _with_origin(op.overloadpacket.__name__, function)
+            name = op.overloadpacket.__name__
+            table[op] = function if name in _BY_PARTS else _with_origin(name, function)
     return table
 
 

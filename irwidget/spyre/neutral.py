@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from operator import getitem
 from typing import Any
 
 import torch
@@ -43,6 +44,7 @@ def leave_out(graph: GraphModule) -> None:
         graph.graph.erase_node(node)
     for node in list(graph.graph.nodes):
         _leave_out_view(graph, node)
+        _leave_out_join(graph, node, returned)
     graph.graph.eliminate_dead_code()
 
 
@@ -135,6 +137,21 @@ def _leave_out_view(graph: GraphModule, node: Node) -> None:
         source.meta["custom"] = {"aten": "expand", **custom(source)}  # by which LX planning knows it from there on
     node.replace_all_uses_with(source)
     graph.graph.erase_node(node)
+
+
+def _leave_out_join(graph: GraphModule, node: Node, returned: frozenset[int]) -> None:
+    """All parts of one split that nobody else reads, joined again along its dim, which both are given alike."""
+    parts: Any = node.args[0] if str(node.target) == "aten.cat.default" else ()
+    split: Any = parts[0].args[0] if parts and parts[0].target is getitem else None
+    if split is None or str(split.target) != "aten.split_with_sizes.default" or split.args[2:] != node.args[1:]:
+        return
+    source, sizes = split.args[:2]
+    whole = [(part.target, part.args) for part in parts] == [(getitem, (split, i)) for i in range(len(sizes))]
+    alone = len(split.users) == len(parts) and all(len(part.users) == 1 for part in parts)
+    aliased = returned.issuperset(storage_id(one.meta["val"]) for one in (node, source))
+    if len(node.args) > 1 and whole and alone and not aliased and _same(node, source):
+        node.replace_all_uses_with(source)
+        graph.graph.erase_node(node)
 
 
 def _same(a: Node, b: Node) -> bool:

@@ -96,7 +96,7 @@ def _drop_copies(graph: GraphModule, mutated: int) -> None:
     results = [a for a in returned[: len(returned) - mutated] if isinstance(a, Node)]
     outputs = {storage_id(n.meta["val"]) for n in results}
     for node in nodes:
-        if str(node.target) not in ("aten.clone.default", "aten._to_copy.default"):
+        if not _is_copy(node):
             continue
         if custom(node).get("aten") == "pow" or custom(node).get("kept"):  # a power of 1.0 is computed
             continue
@@ -112,6 +112,14 @@ def _drop_copies(graph: GraphModule, mutated: int) -> None:
         graph.meta.setdefault("aliases", {})[storage_id(made)] = source
         node.replace_all_uses_with(source)
         graph.graph.erase_node(node)
+
+
+def _is_copy(node: Node) -> bool:
+    """Whether its result has the values of its first operand."""
+    target, among = str(node.target), node.args[1] if len(node.args) > 1 else ()
+    if target in ("aten.repeat.default", "aten.constant_pad_nd.default"):
+        return set(among) <= {1 if target == "aten.repeat.default" else 0}  # pyright: ignore[reportArgumentType]
+    return target in ("aten.clone.default", "aten._to_copy.default")
 
 
 def _is_in_place(node: Node) -> bool:
@@ -178,7 +186,10 @@ def _rank(value: Any) -> int:
 
 
 def _fold_addmm(node: Node) -> None:
-    """`add(mm, c)` where c spreads over the product becomes addmm, whose addition reads c first."""
+    """`add(mm, c)` where c spreads over the product becomes addmm, whose addition reads c first.
+
+    Of a product added to itself c is computed once more: Inductor's rule, which the real front end has from it.
+    """
     x, y = node.args[0], node.args[1]
     for product, other in ((y, x), (x, y)):
         if not (isinstance(product, Node) and isinstance(other, Node)) or _name(product) != "matmul":
@@ -188,6 +199,10 @@ def _fold_addmm(node: Node) -> None:
             continue
         if value.dtype != product.meta["val"].dtype or not _spreads(value.shape, shape):
             continue
+        if other is product:
+            with node.graph.inserting_before(product):
+                other = node.graph.node_copy(product)
+                other.meta["val"] = product.meta["val"].clone()
         node.args = (other, product)
         node.prepend(product)  # which stands for the one op at the place of the sum
         for changed in (product, node) if "origin" in custom(node) else (product,):  # a plain sum keeps its name, too

@@ -107,7 +107,8 @@ class _Tiler:
             escapes = bool(outside) or op.target in self.graph.output_buffers
             if plan.reduced:
                 if inside:
-                    raise self._error(op, f"{inside[0].buffer} reads it inside the loop that still reduces it")
+                    reader = f"{inside[0].buffer} ({inside[0].func}) reads it inside the loop that still reduces it"
+                    raise self._error(op, f"{reader}; end the hint's scope before it")
                 self._reduce(op, plan)
             elif op.is_mutation or (escapes and not inside):
                 self._write_through(op, plan)

@@ -441,6 +441,20 @@ FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...] | TensorSpec, ...]]] 
         lambda x, y: (torch.bucketize(x, y), torch.searchsorted(y, x, right=True)),
         ((8, 64), (16,)),
     ),
+    "nothing repeated, nothing padded": (
+        lambda x: (x.repeat(1, 1) + 1, F.pad(x * 2, (0, 0, 0, 0)).relu()),
+        ((8, 128),),
+    ),
+    "a split, joined": (lambda x, y: (torch.cat(x.split([64, 64], 1), 1) * 2, y + 1), ((8, 128), (8, 64))),
+    "a part of a joined split": (lambda x: (torch.cat(p := x.split([64, 64], 1), 1), p[0] + 1), ((8, 128),)),
+    "a product added to itself": (lambda a, b: (y := a @ b) + y, ((8, 64), (64, 128))),
+    "blocks": (lambda x, y: torch.block_diag(x, y, x) * 2, ((4, 64), (2, 128))),
+    "copied views": (lambda x: (torch.narrow_copy(x, 0, 1, 2), *torch.unbind_copy(x)), ((3, 64, 64),)),
+    "infinite": (lambda x: (torch.isposinf(x), torch.isneginf(x)), ((8, 128),)),
+    "distances of tensors": (lambda x, y: (torch.dist(x, y), torch.dist(x, y, 1)), ((8, 128), (8, 128))),
+    "norm of the usual order": (lambda x: aten.norm.Scalar(x), ((8, 128),)),
+    "shrunk": (F.hardshrink, ((8, 128),)),
+    "layer norm in bfloat16": (lambda x: F.layer_norm(x, (128,)), (TensorSpec((3, 128), torch.bfloat16),)),
     "no inputs": (lambda: torch.full((4, 64), 2.0, dtype=torch.float16), ()),
 }
 
