@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 
-from irwidget.readers import numbers
 from irwidget.readers.log import Log
 from irwidget.readers.loops import put_loop
+from irwidget.readers.numbers import Free, as_before, free
 from irwidget.readers.planning import TextPlan
 from irwidget.readers.printed_text import own
 from irwidget.readers.putting import PutTarget, span
@@ -23,8 +23,8 @@ class Functions:
         self._plans = plans
         self._before: dict[tuple[int, str], int] = {}
         """For a stage and a function of it, the stage that has the function's text before."""
-        self._kept: OrderedDict[tuple[int, str], tuple[str, int]] = OrderedDict()
-        """Texts, and the first number that is free."""
+        self._kept: OrderedDict[tuple[int, str], tuple[str, Free]] = OrderedDict()
+        """Texts, and the numbers that are free in their module."""
         last: dict[str, int] = {}
         module = -1
         for i, plan in enumerate(plans):
@@ -44,18 +44,18 @@ class Functions:
         while (waiting[-1], symbol) not in self._kept and (waiting[-1], symbol) in self._before:
             waiting.append(self._before[waiting[-1], symbol])
         at = waiting.pop()
-        text, free = self._kept.get((at, symbol)) or self._of_module(at, symbol)
+        text, spare = self._kept.get((at, symbol)) or self._of_module(at, symbol)
         for number in reversed(waiting):
-            text = self._after(number, symbol, text, free)
-            self._keep(number, symbol, text, free)
+            text = self._after(number, symbol, text, spare)
+            self._keep(number, symbol, text, spare)
         return text
 
-    def _of_module(self, at: int, symbol: str) -> tuple[str, int]:
+    def _of_module(self, at: int, symbol: str) -> tuple[str, Free]:
         module = own(self._log, self._plans[at].stage.piece).text
         found = span(module, PutTarget("llvm", "", symbol))
-        return (module[found[0] : found[1]], numbers.free(module, found[0])) if found else ("", 0)
+        return (module[found[0] : found[1]], free(module, found[0])) if found else ("", Free(0, 0))
 
-    def _after(self, number: int, symbol: str, before: str, free: int) -> str:
+    def _after(self, number: int, symbol: str, before: str, spare: Free) -> str:
         plan = self._plans[number]
         assert plan.target
         part = own(self._log, plan.stage.piece).text
@@ -64,11 +64,11 @@ class Functions:
             if found is None:
                 return before
             part = part[found[0] : found[1]]
-        part = numbers.as_before(part, before, free)
+        part = as_before(part, before, spare)
         return (put_loop(before, part) or before) if plan.target.loop else part
 
-    def _keep(self, number: int, symbol: str, text: str, free: int) -> None:
-        self._kept[number, symbol] = text, free
+    def _keep(self, number: int, symbol: str, text: str, spare: Free) -> None:
+        self._kept[number, symbol] = text, spare
         while len(self._kept) > _KEPT:
             self._kept.popitem(last=False)
 

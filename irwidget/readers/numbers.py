@@ -1,4 +1,4 @@
-"""Numbers of LLVM's metadata and attributes in a function that was printed alone, as its module has them.
+"""Numbers of LLVM's metadata in a function that was printed alone, as its module has them.
 
 LLVM numbers what a function refers to as it prints it: `!dbg !48` is another place than the `!48` of the module, and
 the same instruction has another number as soon as one before it is gone. So numbers go over by the lines that are the
@@ -9,62 +9,85 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import lru_cache
+from itertools import compress
 
 from irwidget.readers.places import PlacedText
 
-_NUMBER = re.compile(r'"[^"\n]*"|(?<![\w.$-])([!#]\d+)\b')
+_NUMBER = re.compile(r'"[^"\n]*"|(?<![\w.$-])(!\d+)\b')
 _RENUMBERED = re.compile(r'"[^"\n]*"|(?<![\w.$-])[!#]\d+\b|%[\w.$-]+|^[\w.$-]+:|;[^\n]*')
-_DEFINITION = re.compile(r"(?:attributes )?([!#]\d+) = ")
+_DEFINITION = re.compile(r"(!\d+) = ")
 _MOST_LINES = 20_000
 """Of functions of more lines, those that changed are not compared line by line."""
 
 
-def as_before(part: str, before: str, free: int) -> str:
+@dataclass(frozen=True, slots=True)
+class Free:
+    """The numbers that nothing in a module has."""
+
+    first: int
+    """The first after those that the module explains."""
+    own: int
+    """One from which on they are a function's own: another's are others, as each is longer than what it names."""
+
+
+def free(module: str, start: int) -> Free:
+    """Those for a function that begins at a letter of its module."""
+    last = _DEFINITION.match(module, module.rfind("\n!") + 1)
+    first = 1 + int(last[1][1:]) if last else 0
+    return Free(first, first + start)
+
+
+def as_before(part: str, before: str, free: Free) -> str:
     """A function, or blocks of it, with the numbers that its text before has.
 
-    What no line tells has a number of its own, `free` or a higher one that the text before has not.
+    What no line tells has its own number where the module explains none like it, else one that is free.
     """
-    own = list(dict.fromkeys(_numbers(part)))
+    own = _numbers(part)
     if not own:
         return part
     names = _known(part, before)
-    free = max([free, *(int(name[1:]) + 1 for name in _numbers(before))])
-    lost = (name for name in own if name not in names)
-    names |= {name: f"{name[0]}{free + i}" for i, name in enumerate(lost)}
+    taken = {*_numbers(before), *names.values()}
+    lost = [name for name in own if name not in names]
+    names |= {name: name for name in lost if int(name[1:]) >= free.first and name not in taken}
+    number = max([free.own, *(int(name[1:]) + 1 for name in (*taken, *own))])
+    names |= {name: f"!{number + i}" for i, name in enumerate(one for one in lost if one not in names)}
     return _NUMBER.sub(lambda found: names[found[1]] if found[1] else found[0], part)
-
-
-def free(module: str, start: int) -> int:
-    """A number from which on a function that begins at a letter of its module may number what the module has not.
-
-    Another function's are others, as each is longer than what it names.
-    """
-    last = _DEFINITION.match(module, module.rfind("\n!") + 1)
-    return 1 + start + int(last[1][1:] if last else 0)
 
 
 def used(whole: PlacedText) -> PlacedText:
     """A module without what explains numbers that are in it no more; LLVM prints none of it."""
     lines = whole.text.split("\n")
-    explained = {found[1]: i for i, line in enumerate(lines) if (found := _DEFINITION.match(line))}
-    waiting = list(_numbers("\n".join(line for line in lines if not _DEFINITION.match(line))))
+    marked = [(found[1] if (found := _DEFINITION.match(line)) else "") for line in lines]
+    explained = {name: i for i, name in enumerate(marked) if name}
+    waiting = _numbers("\n".join(line for line, name in zip(lines, marked, strict=True) if not name))
     seen: set[str] = set()
     while waiting:
-        name = waiting.pop()
-        if name not in seen:
+        if (name := waiting.pop()) not in seen:
             seen.add(name)
-            waiting += _numbers(lines[explained[name]]) if name in explained else ()
-    gone = {i for name, i in explained.items() if name not in seen}
-    if not gone:
+            waiting += _numbers_of_line(lines[explained[name]]) if name in explained else ()
+    kept = [not name or name in seen for name in marked]
+    if all(kept):
         return whole
-    text = "\n".join(line for i, line in enumerate(lines) if i not in gone)
-    return PlacedText(text, tuple(place for i, place in enumerate(whole.places) if i not in gone))
+    return PlacedText("\n".join(compress(lines, kept)), tuple(compress(whole.places, kept)))
 
 
-def _numbers(text: str) -> Iterator[str]:
-    return (found[1] for found in _NUMBER.finditer(text) if found[1])
+def _each(text: str) -> list[str]:
+    """The numbers in a text, as often as it has them."""
+    return [name for name in _NUMBER.findall(text) if name]
+
+
+def _numbers(text: str) -> list[str]:
+    """The numbers in a text, each once, in the order in which they come first."""
+    return list(dict.fromkeys(_each(text)))
+
+
+@lru_cache(1 << 14)
+def _numbers_of_line(line: str) -> Sequence[str]:
+    return _numbers(line)
 
 
 def _known(part: str, before: str) -> dict[str, str]:
@@ -72,7 +95,7 @@ def _known(part: str, before: str) -> dict[str, str]:
     others: defaultdict[str, set[str]] = defaultdict(set)
     owners: defaultdict[str, set[str]] = defaultdict(set)
     for new, old in _pairs(part.split("\n"), before.split("\n")):
-        for name, other in zip(_numbers(new), _numbers(old), strict=False):
+        for name, other in zip(_each(new), _each(old), strict=True):
             others[name].add(other)
             owners[other].add(name)
     return {name: min(found) for name, found in others.items() if len(found) == len(owners[min(found)]) == 1}
@@ -93,7 +116,7 @@ def _pairs(new: list[str], old: list[str]) -> Iterable[tuple[str, str]]:
 def _heads(new: list[str], old: list[str]) -> list[tuple[str, str]]:
     """The lines that the functions begin with, of which a pass may have changed what else they say."""
     heads = [next((line for line in lines if line.startswith("define ")), "") for lines in (new, old)]
-    signs = [[name[0] for name in _numbers(head)] for head in heads]
+    signs = [[name[0] for name in _each(head)] for head in heads]
     return [(heads[0], heads[1])] if signs[0] == signs[1] else []
 
 

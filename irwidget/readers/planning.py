@@ -36,8 +36,9 @@ _INLINED = (
     "the module: the log has only what it was inlined into (-print-module-scope has all of it)"
 )
 _NUMBERS = (
-    "functions were printed alone, and LLVM numbers metadata and attributes (!3, #5) anew in each: where lines are the "
-    "same they have the numbers of the module printed last, else such as nothing explains (-print-module-scope has all)"
+    "functions were printed alone, in which LLVM numbers metadata (!3) anew: by the lines that are the same it has the "
+    "numbers of the module printed last, else such as nothing explains; those of attributes (#5) are as LLVM printed "
+    "them (-print-module-scope has all of it)"
 )
 _NUMBERED = re.compile(r"[!#]\d")
 
