@@ -105,6 +105,7 @@ def test_what_no_line_tells_has_a_number_of_its_own() -> None:
     # One number of before has become two: neither line tells which of them it is.
     assert _places(as_before(after, before, Free(10, 20))) == ["!7", "!20", "!21", "!22"]
     assert _places(as_before(after.replace("!4", "!40"), before, Free(10, 20))) == ["!7", "!40", "!41", "!42"]
+    assert _places(as_before(after.replace("!4", "!9"), before, Free(4, 4))) == ["!7", "!10", "!5", "!6"]
     assert _places(as_before(after.replace("!6", "!5"), before, Free(4, 4))) == ["!7", "!4", "!9", "!9"]
 
 
