@@ -17,7 +17,7 @@ from irwidget.trace.decode import damaged
 from irwidget.trace.location import Location, Node
 from irwidget.trace.scope import Scope
 from irwidget.trace.texts import Texts
-from irwidget.trace.verdicts import Element, Verdict, VerdictState
+from irwidget.trace.verdicts import EAGER, Element, Verdict, VerdictState
 
 _T = TypeVar("_T")
 _SAFE = 2**53
@@ -259,6 +259,7 @@ def verdict_of(data: Any) -> Verdict:
         index=None if data["index"] is None else typed(inexact(data["index"]), int),
         element=None if data["element"] is None else _element_of(data["element"]),
         each=tuple(map(verdict_of, listed(data, "each"))),
+        reference=typed(data.get("reference", EAGER), str),
     )
 
 

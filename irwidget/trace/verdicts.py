@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 Number = int | float | complex | bool
+EAGER = "eager PyTorch"
 VerdictState = Literal["equal", "differs", "not checked"]
 
 
@@ -29,7 +30,7 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How what a lowering made compares with eager PyTorch when both are executed on the same inputs."""
+    """How what a lowering made compares with eager PyTorch, or another reference, when both are executed alike."""
 
     state: VerdictState
     dump: str = ""
@@ -47,6 +48,8 @@ class Verdict:
     """The element that is furthest from what it may be, where it differs."""
     each: tuple[Verdict, ...] = ()
     """With `check="each"`, a verdict for every dump that was considered, in order."""
+    reference: str = EAGER
+    """What it was compared with."""
 
     @property
     def brief(self) -> str:
@@ -79,8 +82,8 @@ class Verdict:
             return f"not checked: {self.reason}"
         if self.state == "equal":
             but = f", but {self.reason}" if self.reason else ""
-            return f"equal to eager PyTorch after {self.dump}{self._errors}{but}"
-        return f"DIFFERS from eager PyTorch after {self.dump}: {self.reason}{self._errors}"
+            return f"equal to {self.reference} after {self.dump}{self._errors}{but}"
+        return f"DIFFERS from {self.reference} after {self.dump}: {self.reason}{self._errors}"
 
     @property
     def _errors(self) -> str:

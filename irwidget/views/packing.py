@@ -124,7 +124,11 @@ def verdict_of(trace: Trace) -> schema.Verdict | None:
         return None
     wrong = first_wrong(trace)
     stage = -1 if wrong is None else wrong
-    return {"state": trace.check.state, "brief": trace.check.brief, "text": str(trace.check), "stage": stage}
+    check = trace.check
+    said: schema.Verdict = {
+        "state": check.state, "brief": check.brief, "reference": check.reference, "text": str(check), "stage": stage,
+    }  # fmt: skip
+    return said
 
 
 def _value(value: Any) -> str:

@@ -8,9 +8,9 @@ const SIGNS = { equal: "✓", differs: "✗", "not checked": "○" } as const;
 /** The banner; null where nobody asked for a check. `show` goes to a stage. */
 export function banner({ verdict, stages }: Trace, show: (stage: number) => void): HTMLElement | null {
   if (!verdict) return null;
-  const { state, brief, text, stage } = verdict;
+  const { state, brief, reference, text, stage } = verdict;
   const label = stages[stage]?.label;
-  const words = brief.replace(/^equal/, "equal to eager PyTorch").replace(/^differs/, "differs from eager PyTorch");
+  const words = brief.replace(/^equal/, `equal to ${reference}`).replace(/^differs/, `differs from ${reference}`);
   const head = state === "not checked" ? text : words;
   const box = h(
     "div",

@@ -40,8 +40,9 @@ def test_a_sweep_of_version_2_still_opens():
 
 
 def test_a_cell_keeps_everything():
-    cell = Cell("m", "t", "ok", dumps=file.packed([traces.whole()]))
-    assert traces.plain(Sweep([cell], {}).lowering("m", "t").trace) == traces.plain(traces.whole())
+    whole = replace(traces.whole(), check=Verdict("differs", "cse", reference="numpy"))
+    cell = Cell("m", "t", "ok", dumps=file.packed([whole]))
+    assert traces.plain(Sweep([cell], {}).lowering("m", "t").trace) == traces.plain(whole)
 
 
 def test_damaged_dumps_of_a_cell_are_named():

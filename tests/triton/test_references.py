@@ -186,6 +186,7 @@ def test_a_reference_is_seen_in_every_form_and_says_which_kernel_is_wrong(form):
     assert (right.state, right.reason) == ("not checked", AGREES)
     wrong = checked(form.replace("R", "(x + 1.5)"))
     assert (wrong.state, wrong.dump) == ("differs", "the kernel's TTIR, before any pass")
+    assert str(wrong).startswith("DIFFERS from the cell's own reference after the kernel's TTIR, before any pass: ")
     assert wrong.reason.startswith("the CPU executes its TTIR, and the cell's own reference at line 13 says: ")
 
 

@@ -322,7 +322,7 @@ def test_it_opens_with_the_first_wrong_pass(check, opened):
         assert verdict is None
     else:
         assert verdict == {
-            "state": check.state, "brief": check.brief, "text": str(check),
+            "state": check.state, "brief": check.brief, "reference": check.reference, "text": str(check),
             "stage": 1 if check.state == "differs" else -1,
         }  # fmt: skip
 

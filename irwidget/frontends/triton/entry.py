@@ -98,7 +98,7 @@ class _TritonKernel(KernelBegun):
         executed = f"{target.name} is not executed"
         outside = getattr(self.given.obj, "outside", ())
         if writes := next((one for one in outside if one.startswith("writes")), ""):
-            return _differs(f"the CPU executes its TTIR, which {writes}")
+            return _differs("any reference", f"the CPU executes its TTIR, which {writes}")
         if not compared and (ended := getattr(self.given.obj, "ended", "")):
             return not_checked(f"{executed}, and the cell ended before it compared what {trace.name} wrote: {ended}")
         if not compared:
@@ -113,11 +113,12 @@ class _TritonKernel(KernelBegun):
             return not_checked(f"{executed}; {_found(compared)}")
         place = f" at line {wrong.place.line}" if wrong.place else ""
         also = f"; it {outside[0]}" if outside else ""
-        return _differs(f"the CPU executes its TTIR, and the cell's own reference{place} says: {wrong.said}{also}")
+        said = f"the CPU executes its TTIR, and the cell's own reference{place} says: {wrong.said}{also}"
+        return _differs("the cell's own reference", said)
 
 
-def _differs(reason: str) -> Verdict:
-    return Verdict("differs", "the kernel's TTIR, before any pass", None, reason)
+def _differs(reference: str, reason: str) -> Verdict:
+    return Verdict("differs", "the kernel's TTIR, before any pass", None, reason, reference=reference)
 
 
 def _wrong(exact: Sequence[LaunchComparison]) -> LaunchComparison | None:

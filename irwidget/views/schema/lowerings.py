@@ -41,6 +41,8 @@ class Verdict(TypedDict):
     state: Literal["equal", "differs", "not checked"]
     brief: str
     """In a few words."""
+    reference: str
+    """What it was compared with."""
     text: str
     """In full, with numbers."""
     stage: int

@@ -33,6 +33,8 @@ export interface Verdict {
   readonly state: "equal" | "differs" | "not checked";
   /** In a few words. */
   readonly brief: string;
+  /** What it was compared with. */
+  readonly reference: string;
   /** In full, with numbers. */
   readonly text: string;
   /** The first wrong stage; -1 where there is none. */

@@ -121,13 +121,16 @@ test.each([
     "differs after cse",
     "0 is 1",
     1,
-    ["✗ differs from eager PyTorch after cse", "Wrong after 1 pass-1", "Numbers", "0 is 1"],
+    ["✗ differs from numpy after cse", "Wrong after 1 pass-1", "Numbers", "0 is 1"],
   ],
   ["not checked", "not checked", "not checked: random", -1, ["○ not checked: random"]],
 ] as const)("a verdict in words: %s", (state, brief, text, stage, expected) => {
   const [trace] = lowering(["a.b"], ["a.c"]).traces;
   const shown: number[] = [];
-  const box = banner({ ...trace!, verdict: { state, brief, text, stage } }, (one) => void shown.push(one))!;
+  const box = banner(
+    { ...trace!, verdict: { state, brief, reference: state === "differs" ? "numpy" : "eager PyTorch", text, stage } },
+    (one) => void shown.push(one),
+  )!;
   box.querySelector("button")?.click();
   expect([[...box.querySelectorAll("b, button, summary, p")].map((one) => one.textContent), shown]).toEqual([
     expected,
