@@ -17,9 +17,9 @@ from itertools import compress
 
 from irwidget.readers.places import PlacedText
 
-_NUMBER = re.compile(r'"[^"\n]*"|(?<![\w.$-])(!\d+)\b')
+_NUMBER = re.compile(r'"[^"\n]*"|(?<![\w.$-])(!\d{1,9})\b')
 _RENUMBERED = re.compile(r'"[^"\n]*"|(?<![\w.$-])[!#]\d+\b|%[\w.$-]+|^[\w.$-]+:|;[^\n]*')
-_DEFINITION = re.compile(r"(!\d+) = ")
+_DEFINITION = re.compile(r"(!\d{1,9}) = ")
 _MOST_LINES = 20_000
 """Of functions of more lines, those that changed are not compared line by line."""
 
@@ -108,7 +108,7 @@ def _pairs(new: list[str], old: list[str]) -> Iterable[tuple[str, str]]:
         return zip(new, old, strict=True)
     if len(new) + len(old) > _MOST_LINES:
         return ()
-    blocks = SequenceMatcher(None, other, bare, autojunk=False).get_matching_blocks()
+    blocks = SequenceMatcher(None, other, bare).get_matching_blocks()
     same = [(new[block.b + i], old[block.a + i]) for block in blocks for i in range(block.size)]
     return [*same, *_heads(new, old)]
 
