@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from irwidget.readers.functions import Functions, symbols
 from irwidget.readers.log import Log
-from irwidget.readers.numbers import used
+from irwidget.readers.metadata import used
 from irwidget.readers.places import PlacedText
 from irwidget.readers.planning import TextPlan
 from irwidget.readers.printed_text import own

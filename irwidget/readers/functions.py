@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from irwidget.readers.log import Log
 from irwidget.readers.loops import put_loop
-from irwidget.readers.numbers import Free, as_before, free
+from irwidget.readers.metadata import Free, as_before, free
 from irwidget.readers.planning import TextPlan
 from irwidget.readers.printed_text import own
 from irwidget.readers.putting import PutTarget, span

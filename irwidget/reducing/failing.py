@@ -152,7 +152,7 @@ def of_verdict(verdict: Verdict) -> Kind | None:
     """In which way a result is wrong: after which pass; None where it is not known to be wrong."""
     if verdict.state != "differs":
         return None
-    return Kind("differs", verdict.dump, "", "the result differs from eager PyTorch")
+    return Kind("differs", verdict.dump, "", f"the result differs from {verdict.reference}")
 
 
 def timed_out(kind: Kind | None) -> bool:

@@ -120,15 +120,13 @@ def _facts(trace: Trace) -> list[tuple[str, str]]:
 
 def verdict_of(trace: Trace) -> schema.Verdict | None:
     """What a check has found, as the browser gets it; None where nobody asked."""
-    if trace.check is None:
+    if (check := trace.check) is None:
         return None
     wrong = first_wrong(trace)
     stage = -1 if wrong is None else wrong
-    check = trace.check
-    said: schema.Verdict = {
+    return {
         "state": check.state, "brief": check.brief, "reference": check.reference, "text": str(check), "stage": stage,
     }  # fmt: skip
-    return said
 
 
 def _value(value: Any) -> str:

@@ -18,6 +18,9 @@ def test_a_result_is_wrong_where_it_differs():
     assert failing.of_verdict(Verdict("differs", "cse", 3, "1 of 2 differs")) == Kind(
         "differs", "cse", "", "the result differs from eager PyTorch"
     )
+    other = failing.of_verdict(Verdict("differs", "cse", reference="numpy"))
+    assert other
+    assert other.message == "the result differs from numpy"
     assert [failing.of_verdict(Verdict(state, "cse", 3, "said")) for state in ("equal", "not checked")] == [None, None]
 
 

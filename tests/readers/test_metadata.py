@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import irwidget
-from irwidget.readers.numbers import Free, as_before, free, used
+from irwidget.readers.metadata import Free, as_before, free, used
 from irwidget.readers.places import PlacedText
 from irwidget.trace.renaming import equal
 
@@ -111,6 +111,11 @@ def test_what_no_line_tells_has_a_number_of_its_own() -> None:
 
 def _places(text: str) -> list[str]:
     return re.findall(r"!dbg (!\d+)", text)
+
+
+def test_a_number_that_is_none_is_text() -> None:
+    long = "!" + "1" * 5000  # more digits than Python makes a number of
+    assert as_before(f"  ret void, !dbg {long}", f"  ret void, !dbg {long}", Free(0, 0)) == f"  ret void, !dbg {long}"
 
 
 def test_what_nothing_refers_to_is_not_explained() -> None:

@@ -41,7 +41,7 @@ def free(module: str, start: int) -> Free:
     return Free(first, first + start)
 
 
-def as_before(part: str, before: str, free: Free) -> str:
+def as_before(part: str, before: str, spare: Free) -> str:
     """A function, or blocks of it, with the numbers that its text before has.
 
     What no line tells has its own number where the module explains none like it, else one that is free.
@@ -52,8 +52,8 @@ def as_before(part: str, before: str, free: Free) -> str:
     names = _known(part, before)
     taken = {*_numbers(before), *names.values()}
     lost = [name for name in own if name not in names]
-    names |= {name: name for name in lost if int(name[1:]) >= free.first and name not in taken}
-    number = max([free.own, *(int(name[1:]) + 1 for name in (*taken, *own))])
+    names |= {name: name for name in lost if int(name[1:]) >= spare.first and name not in taken}
+    number = max([spare.own, *(int(name[1:]) + 1 for name in (*taken, *own))])
     names |= {name: f"!{number + i}" for i, name in enumerate(one for one in lost if one not in names)}
     return _NUMBER.sub(lambda found: names[found[1]] if found[1] else found[0], part)
 
