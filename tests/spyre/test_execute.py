@@ -136,6 +136,15 @@ def test_ops(function, shapes):
     check(function, *(half(*s) for s in shapes))
 
 
+def test_parts_that_are_joined_otherwise_are_not_what_was_split():
+    def function(a):
+        first, second = a.split([64, 64], 1)
+        return torch.cat([second, first], 1) * 2, torch.cat([first, first], 1) * 2, torch.cat([first, second], 1) * 2
+
+    check(function, half(8, 128))
+    check(lambda a: torch.cat(a.split([64, 64], 1)[::-1], 1) * 2, half(8, 128))
+
+
 def test_infinity_is_what_gelu_makes_of_it():
     """By its definition: PyTorch's own says NaN of infinity on CPUs with AVX-512."""
     x = torch.tensor([torch.inf, -torch.inf, torch.nan, 0.0] * 16).half()
