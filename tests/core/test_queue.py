@@ -109,20 +109,19 @@ def test_texts_that_are_made_again_let_others_go_first(pool, tmp_path):
     tool = f"sh -c 'n=$(cat {runs}); echo $((n + 1)) > {runs}; test $n != 1 || sleep 60; cat'"
     pipeline = irwidget.Pipeline(TEXT, to="raw_ir", pipeline=f"user-tool {tool} | user-tool sleep 60")
 
-    def wait(number):
-        until = time.monotonic() + 20
-        while runs.read_text() != f"{number}\n":
+    def wait(for_it):
+        until = time.monotonic() + 60
+        while not for_it():
             assert time.monotonic() < until
             time.sleep(0.01)
 
     pipeline.start()
-    wait(1)
-    _began()
+    wait(lambda: pipeline.steps[1].state == "running")
     pipeline.stop()
     with pytest.raises(irwidget.LoweringInterrupted) as stop:
         pipeline.wait(10)
     text = pool.submit(lambda: stop.value.lowering.dumps[1].text)
-    wait(2)
+    wait(lambda: runs.read_text() == "2\n")
     assert _raw("mlir-opt --canonicalize", timeout=20).failure is None
     assert text.result(30) == _raw("user-tool cat").dumps[1].text
     assert runs.read_text() == "3\n"
