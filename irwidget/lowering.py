@@ -177,6 +177,7 @@ class Start:
             lambda trace, options, source: begun.verdict(target, trace, options, source),
             partial(reduction.of_lowering, begun=begun, target=target, asked=self._asked),
             of_text=isinstance(self.given.obj, str),
+            constants=made.constants,
         )
         return lowering
 

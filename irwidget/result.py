@@ -22,6 +22,7 @@ from irwidget.reducing.report import Reduced
 from irwidget.toolchain import triton_layouts
 from irwidget.toolchain.run import Options
 from irwidget.toolchain.triton_layouts import Ask
+from irwidget.toolchain.weights import Constants
 from irwidget.trace import Diagnostic, Dump, Failure, Step, Trace, Verdict, file, not_checked, plain
 from irwidget.triton_schedule import Schedule
 
@@ -40,6 +41,8 @@ class Origin:
     """Whether it was made of text, so that there is no program."""
     ask: Ask = triton_layouts.ask
     """Asks the Triton that made it about layouts."""
+    constants: Constants | None = None
+    """Those that its texts may only name."""
     cell: Cell | None = None
     """The cell that it was lowered in, where that can run again."""
 
@@ -149,7 +152,8 @@ class Lowering:
         if source is not None:
             origin = self.origin
             return cell.begin(self, source, origin.cell, self._of_cell, origin.options, origin.judge)
-        return experiment.begin(self, index, text, self._experiment, self.origin.options, self.origin.judge)
+        of = self.origin
+        return experiment.begin(self, index, text, self._experiment, of.options, of.judge, of.constants)
 
     def reduce(
         self,

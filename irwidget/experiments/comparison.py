@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any, ClassVar, Literal
@@ -154,7 +154,14 @@ class Comparison:
 
     def _lacks_values(self, pair: PassPair) -> bool:
         sides = ((self.left.trace, pair.left), (self.right.trace, pair.right))
-        return any(number is not None and syntax.left_out(trace.dumps[number].text) for trace, number in sides)
+        texts = (trace.dumps[number].text for trace, number in sides if number is not None)
+        return any(name not in self._known for text in texts for name in syntax.left_out(text))
+
+    @cached_property
+    def _known(self) -> Collection[str]:
+        """Names of constants that are the same in both: what goes on from a dump has those of the original."""
+        one, other = (getattr(getattr(side, "origin", None), "constants", None) for side in (self.left, self.right))
+        return one.types if one is not None and one is other else ()
 
     @cached_property
     def _end(self) -> State:

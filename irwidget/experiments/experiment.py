@@ -17,6 +17,7 @@ from irwidget.experiments.passes import Planned
 from irwidget.frontends import pytorch, raw_text
 from irwidget.toolchain import budget
 from irwidget.toolchain.run import Interrupted, Options, Progress, Source
+from irwidget.toolchain.weights import Constants, named, shown_in
 from irwidget.trace import Diagnostic, Failure, Step, Trace, Verdict, not_checked, syntax
 
 Judge = Callable[[Trace, Options, Source | None], Verdict]
@@ -43,6 +44,8 @@ class Experiment(Generic[_Lowering]):
     make: Callable[[Trace, dict[str, Any]], _Lowering] = field(repr=False)
     options: Options = field(repr=False)
     judge: Judge | None = field(default=None, repr=False)
+    constants: Constants | None = field(default=None, repr=False)
+    """Those that the text may only name."""
     name: str = ""
     """What it is called beside the original; says what was changed when empty."""
 
@@ -128,7 +131,7 @@ class Experiment(Generic[_Lowering]):
         Empty when they take it. Text of a language that nothing here reads is not looked at: see `read`. Raises
         UsageError for text that is no Unicode.
         """
-        trace = self._source().run(raw_text.checks(self.text, self._before), self.options)
+        trace = self._source(None).run(raw_text.checks(self.text, self._before), self.options)
         return (hints.hinted(_said(trace.failure), self.text, self.original.trace),) if trace.failure else ()
 
     @property
@@ -181,7 +184,8 @@ class Experiment(Generic[_Lowering]):
         *not checked*. Raises what `irwidget.lower` raises, LoweringInterrupted, and UsageError where dumps lack the
         values that a pass needs; dumps before a failure are in its `lowering`.
         """
-        options = replace(self.options, stop=stop, progress=progress)
+        kept = check or self.options.keep_constants
+        options = replace(self.options, stop=stop, progress=progress, keep_constants=kept)
         options = replace(options, timeout=budget.limit(timeout)) if timeout is not None else options
         wanted = self.steps
         steps = wanted or raw_text.checks(self.text, self._before)
@@ -189,7 +193,7 @@ class Experiment(Generic[_Lowering]):
         if reader and self._left_out and not self.problems():  # an error of the text is told first
             raise UsageError(f"{self._left_out}, which {reader} needs: {_IN_FULL}")
         with failures.limited(options):
-            source = self._source()
+            source = self._source(self.constants)
             try:
                 trace = source.run(steps, options, target=self.original.trace.target)
             except Interrupted as interrupted:
@@ -215,12 +219,13 @@ class Experiment(Generic[_Lowering]):
 
     @property
     def _left_out(self) -> str:
-        """Which values the text does not have; empty when it has all."""
-        names = syntax.left_out(self.text)
+        """Which values nothing here has; empty when all are in the text or known by their names."""
+        given = named(self.text, self.constants.types, shown_in(self._before)) if self.constants else []
+        names = [name for name in syntax.left_out(self.text) if name not in given]
         return f"This text leaves out the values of {', '.join(names)}" if names else ""
 
-    def _source(self) -> Source:
-        source = raw_text.source(self.text, self.steps, self._before)
+    def _source(self, constants: Constants | None) -> Source:
+        source = raw_text.source(self.text, self.steps, self._before, constants=constants)
         source.name = f"{self.original.trace.dumps[self.index].name}{' (edited)' if self.is_edited else ''}"
         return source
 
@@ -277,6 +282,7 @@ def begin(
     make: Callable[[Trace, dict[str, Any]], _Lowering],
     options: Options,
     judge: Judge | None,
+    constants: Constants | None = None,
 ) -> Experiment[_Lowering]:
     """An experiment that starts from a dump of a lowering, numbered as `low.dumps` are; -1 is the last.
 
@@ -287,5 +293,6 @@ def begin(
     index = number_of(original.trace, index)
     planned = tuple(filter(passes.runs, passes.after(original.trace, index, options)))
     return Experiment(
-        original, index, original.trace.dumps[index].text if text is None else text, planned, make, options, judge
-    )
+        original, index, original.trace.dumps[index].text if text is None else text, planned, make, options, judge,
+        constants,
+    )  # fmt: skip

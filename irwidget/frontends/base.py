@@ -22,6 +22,7 @@ from irwidget.frontends.undo import bounded
 from irwidget.lazy import cached_property
 from irwidget.registry import Target, check, described, frontends, targets
 from irwidget.toolchain.run import Interrupted, Options, Source
+from irwidget.toolchain.weights import Constants
 from irwidget.trace import Step, Trace, Verdict, not_checked
 
 Note = Callable[[Any, tuple[Any, ...], Mapping[str, Any]], None]
@@ -95,6 +96,8 @@ class Made:
 
     trace: Trace
     results: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    constants: Constants | None = None
+    """Those that texts of the trace may only name."""
 
 
 class Begun:

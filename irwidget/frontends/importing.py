@@ -17,7 +17,7 @@ from irwidget.frontends.places import node_lines, quote
 from irwidget.frontends.torch import first_line, read_sources
 from irwidget.toolchain import forked, weights
 from irwidget.toolchain.locations import is_user_file
-from irwidget.toolchain.weights import Literal, Weights
+from irwidget.toolchain.weights import Constants, Literal, Weights
 from irwidget.trace import Diagnostic, Location
 
 if TYPE_CHECKING:
@@ -40,6 +40,13 @@ class Imported:
     """Text of the user's files that locations point into."""
     weights: Weights | None = None
     """What the bytecode does not have: the values of large literals."""
+    types: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Of its literals that are resources, by name."""
+
+    @property
+    def constants(self) -> Constants:
+        """What texts may only name."""
+        return Constants(self.bytecode, self.types, self.weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +97,8 @@ def import_program(
         raise _failed(f"timed out on {name} (after {seconds:g} s)") from None
     except MemoryError:
         raise _failed(f"ran out of memory on {name}. Next step: give it more, with memory=") from None
-    return Imported(bytecode, name, remarks, _sources(program), _weights(name, large, placed, isolate))
+    types = {one.resource: one.type for one in placed if one.resource}
+    return Imported(bytecode, name, remarks, _sources(program), _weights(name, large, placed, isolate), types)
 
 
 def _failed(how: str) -> ToolError:

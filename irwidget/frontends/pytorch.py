@@ -21,6 +21,7 @@ from irwidget.lazy import cached_property
 from irwidget.llvm_routes import TorchOptions
 from irwidget.registry import Target
 from irwidget.toolchain.run import Options, Source
+from irwidget.toolchain.weights import Constants
 from irwidget.trace import Step, Trace, Verdict, not_checked
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ class Model(Begun):
         self._others: dict[str, Model | None] = {}
         self._written = written
         """What torch.export made before its operators were taken apart."""
+        self._constants: Constants | None = None
 
     def prepare(self, options: Options) -> None:
         """Export it."""
@@ -126,7 +128,8 @@ class Model(Begun):
         if self._as_torch_mlir and target.steps:
             told = (*told, *forms.left_to_torch_mlir(self._program, _language(target).removeprefix("linalg")))
         frame = replace(frame, diagnostics=(*frame.diagnostics, *told))
-        return Made(refusing.named(base.run(source, (*target.steps, *extra), target.name, options, frame)))
+        trace = refusing.named(base.run(source, (*target.steps, *extra), target.name, options, frame))
+        return Made(trace, constants=model._constants)
 
     def _suited(self, target: Target, options: Options) -> Model:
         """This model, or its other form where it has one and torch-mlir refuses this, or lowers it to something else.
@@ -275,6 +278,7 @@ class Model(Begun):
         frame = Trace("", (), name=name, sources=imported.sources, diagnostics=remarks)
         if imported.weights:
             imported.weights.safe = value_independent_steps()
+        self._constants = imported.constants
         source = Source(imported.bytecode, name="torch.export", seconds=seconds, weights=imported.weights)
         return source, frame
 

@@ -9,6 +9,7 @@ from irwidget.errors import UsageError
 from irwidget.registry import tools
 from irwidget.toolchain.language import detect, require_unicode, without_mark
 from irwidget.toolchain.run import Source
+from irwidget.toolchain.weights import Constants
 from irwidget.trace import Diagnostic, Step
 
 _CHECKS = {"llvm": (Step("opt", "", "opt"),), "triton": (Step("triton-opt", "", "triton-opt"),)}
@@ -16,8 +17,12 @@ _CHECKS = {"llvm": (Step("opt", "", "opt"),), "triton": (Step("triton-opt", "", 
 _UNKNOWN = ("text", "json")
 
 
-def source(text: str, steps: Sequence[Step] = (), like: str = "", known: str = "") -> Source:
-    """IR text to start from, for these steps. Raises UsageError when it is empty, or not Unicode.
+def source(
+    text: str, steps: Sequence[Step] = (), like: str = "", known: str = "", constants: Constants | None = None
+) -> Source:
+    """IR text to start from, for these steps, with the constants that it may only name.
+
+    Raises UsageError when it is empty, or not Unicode.
 
     Text that nothing tells the language of is in that which is `known`, in that of the first step, or, without one, in
     that of the text `like`.
@@ -33,7 +38,7 @@ def source(text: str, steps: Sequence[Step] = (), like: str = "", known: str = "
         language = tool.reads or language  # with a typo at its start, most often
     elif language in _UNKNOWN and like:
         language = detect(like)
-    return Source(text, language, name="input")
+    return Source(text, language, name="input", constants=constants if language == "mlir" else None)
 
 
 def checks(text: str, like: str = "") -> tuple[Step, ...]:

@@ -37,7 +37,7 @@ def _blob(attribute: Any) -> bytes:
         module = ir.Module.create()
         module.operation.attributes["irwidget.value"] = attribute
         text = module.operation.get_asm()
-    found = _BLOB.search(text, text.rindex("{-#"))
+    found = _BLOB.search(text, text.rfind("{-#")) if "{-#" in text else None
     if found is None:
         raise mlir.PassFailed(f"no values are here of the constant of type {attribute.type}", ())
     return bytes.fromhex(found[1][2 * _ALIGNMENT :])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from irwidget.toolchain import events, graphs, mlir, mlir_flags, mlir_opt, printed, tools, weights
 from irwidget.toolchain.budget import TimeIsUp
@@ -66,26 +67,59 @@ def _start(run: Run) -> State | None:
     run.held.context = None  # in that of an earlier parse, the resources would be renamed
     if not isinstance(request.source, str):
         return _parse(run)
-    run.context().allow_unregistered_dialects = any(map(mlir_flags.allows_unregistered, request.steps))
     first = request.steps[0] if request.steps else None
     try:
-        return mlir_opt.parsed(run, first.tool if first else "mlir-opt", request.source)
+        state = mlir_opt.parsed(_lenient(run), first.tool if first else "mlir-opt", request.source)
     except StepFailed as error:
         if first is None or not tools.may_read(first, str(error)):
             raise
         return tools.read(request.language, request.source)
+    return _with_constants(run, state, request.source, request.constants) if request.constants else state
+
+
+def _lenient(run: Run) -> Run:
+    """The run, with a context that takes what its steps allow."""
+    run.context().allow_unregistered_dialects = any(map(mlir_flags.allows_unregistered, run.request.steps))
+    return run
+
+
+def _with_constants(run: Run, state: MlirState, text: str, bytecode: bytes) -> MlirState:
+    """The module of a text that has been read, with the constants of another that it only names.
+
+    As it was read, where they cannot be put in.
+    """
+    shown, context = mlir.shown_resources(state.module), run.held.context
+    run.held.context = None
+    constants = weights.by_name(_module(run, bytecode))
+    module = weights.with_constants(text, constants, _shown(bytecode), _lenient(run).context())
+    if module is None:
+        run.held.context = context
+        return state
+    return MlirState(module, resources=shown)
 
 
 def _parse(run: Run) -> MlirState:
     """The module that a request starts from; its large literals have the values that the request gives."""
-    request = run.request
-    if request.values is None:
-        return MlirState(mlir.parse(request.source or "", run.context()))
-    shown = mlir.shown_resources(mlir.parse(request.source or "", mlir.new_context()))
-    values = weights.attributes(request.values, run.context())
-    module = mlir.parse(request.source or "", run.context())
-    weights.put(module, request.values.order, values)
-    return MlirState(module, resources=shown)
+    bytecode = run.request.source or ""
+    if run.request.values is None:
+        return MlirState(_module(run, bytecode))
+    return MlirState(_module(run, bytecode), resources=_shown(bytecode))
+
+
+def _shown(bytecode: bytes | str) -> dict[str, str]:
+    """What texts have for each resource, found out without values: large ones take seconds to print."""
+    return mlir.shown_resources(mlir.parse(bytecode, mlir.new_context()))
+
+
+def _module(run: Run, bytecode: bytes | str) -> Any:
+    """The module of bytecode, in the context of the run, which has no resources yet."""
+    values = run.request.values
+    if values is None:
+        return mlir.parse(bytecode, run.context())
+    made = weights.attributes(values, run.context())
+    module = mlir.parse(bytecode, run.context())
+    weights.put(module, values.order, made)
+    return module
 
 
 def _run_steps(run: Run, state: State, snapshots: list[State]) -> Iterator[events.Event]:

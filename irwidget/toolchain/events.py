@@ -80,6 +80,8 @@ class Request:
     """Target options: `arch`, `opt_level`."""
     values: Values | None = None
     """Where the values are that the bytecode leaves out."""
+    constants: bytes | None = None
+    """Bytecode of the module that has the constants which a text only names."""
 
 
 @dataclass(frozen=True, slots=True)

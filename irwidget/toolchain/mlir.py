@@ -15,6 +15,7 @@ from typing import Any
 
 from irwidget import private_torch_mlir
 from irwidget.toolchain import assert_names, locations, parsing
+from irwidget.toolchain.weights import shown_in
 from irwidget.trace import WHOLE, Content, Diagnostic, Scope
 
 ir: Any = None
@@ -35,7 +36,6 @@ _NO_RESOURCES = "{-#\n\n#-}"
 LARGE_RESOURCE = 64
 """Resource blobs of more characters than this are elided."""
 _RESOURCE = re.compile(r"dense_resource<([^>]+)>")
-_SHOWN = re.compile(r'^      (\S+): ("0x[0-9A-F]*"),?$', re.MULTILINE)
 
 
 class PipelineError(Exception):
@@ -301,4 +301,4 @@ def _with_resources(asm: str, shown: Sequence[str]) -> str:
 def shown_resources(module: Any) -> dict[str, str]:
     """What a text that is elided has for each resource of a module; empty for those that are left out."""
     asm = MlirState(module).asm(elide=True)
-    return dict.fromkeys(_RESOURCE.findall(asm), "") | dict(_SHOWN.findall(asm.rpartition("{-#")[2]))
+    return dict.fromkeys(_RESOURCE.findall(asm), "") | shown_in(asm)

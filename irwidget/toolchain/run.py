@@ -20,7 +20,7 @@ from irwidget.toolchain.parsing import deepest
 from irwidget.toolchain.streams import Local, Stream, next_event
 from irwidget.toolchain.texts import StreamedTexts
 from irwidget.toolchain.tool import WorkerSession
-from irwidget.toolchain.weights import Values, Weights
+from irwidget.toolchain.weights import Constants, Values, Weights
 from irwidget.trace import Diagnostic, Dump, Failure, Step, Trace, dump
 
 _logger = logging.getLogger(__name__)
@@ -85,6 +85,7 @@ class Source:
         name: str = "import",
         seconds: float = 0.0,
         weights: Weights | None = None,
+        constants: Constants | None = None,
     ) -> None:
         self.data = data
         self.language = language
@@ -92,9 +93,11 @@ class Source:
         """The name of dump 0."""
         self.seconds = seconds
         """How long it took to make."""
-        self.weights = weights
+        self.weights = constants.weights if constants else weights
         """The values that the bytecode leaves out."""
-        self.everything = weights is None
+        self.constants = constants
+        """Those that a text of MLIR only names."""
+        self.everything = self.weights is None
         """Whether runs get all values, rather than those that passes are known to look at."""
         self.key = uuid.uuid4().hex
         self._session = WorkerSession()
@@ -139,8 +142,8 @@ class Source:
     @cached_property
     def whole(self) -> Source:
         """The same with all values. Its own source: steps that have run without values are not shared with it."""
-        whole = Source(self.data, self.language, name=self.name, seconds=self.seconds, weights=self.weights)
-        whole.everything = True
+        whole = Source(self.data, self.language, name=self.name, seconds=self.seconds)
+        whole.weights, whole.constants = self.weights, self.constants
         return whole
 
     def stream(self, request: events.Request, options: Options, *, fresh: bool = False, again: bool = False) -> Stream:
@@ -252,6 +255,7 @@ class _Execution:
             cwd=os.getcwd(),
             options=dict(self.options.target),
             values=self._values() if whole else None,
+            constants=self.source.constants.bytecode if whole and self.source.constants else None,
         )
 
     def _values(self) -> Values | None:
@@ -267,8 +271,9 @@ class _Execution:
 
     @property
     def at_fault(self) -> bool:
-        """Whether a pass failed or crashed."""
-        return isinstance(self.outcome, events.Failed) and (self.outcome.kind == "pass" or self.crashed)
+        """Whether a pass failed or crashed, on IR that could be read."""
+        failed = isinstance(self.outcome, events.Failed) and (self.outcome.kind == "pass" or self.crashed)
+        return failed and self.read is True
 
     def _events(self, stream: Stream) -> Iterator[events.Event]:
         """The events up to the outcome."""
