@@ -150,8 +150,9 @@ class Lowering:
         Raises UsageError when nothing can go on from there, and of `source` where there is no such cell.
         """
         if source is not None:
-            origin = self.origin
-            return cell.begin(self, source, origin.cell, self._of_cell, origin.options, origin.judge)
+            made = self._made_by_cell
+            origin = made.origin
+            return cell.begin(made, source, origin.cell, made._of_cell, origin.options, origin.judge)
         of = self.origin
         return experiment.begin(self, index, text, self._experiment, of.options, of.judge, of.constants)
 
@@ -190,6 +191,12 @@ class Lowering:
         made = Lowering(trace, results)
         made.origin, made.toolchain = self.origin, self.toolchain
         return made
+
+    @property
+    def _made_by_cell(self) -> Lowering:
+        """What the cell made that this goes on from: nothing that was edited after it is in what the cell makes."""
+        before = self.results.get("original")
+        return before._made_by_cell if before is not None and before.origin.cell is self.origin.cell else self
 
     def _of_cell(self, trace: Trace, edited: Cell) -> Lowering:
         """What an edited cell gave: of what was lowered there, nothing is here but dumps."""

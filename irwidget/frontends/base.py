@@ -123,7 +123,8 @@ class Begun:
 
         `source` is what the trace was made of, where it is not what this front end made of the object.
         """
-        return not_checked(f"{target.name} of {self.front_end.starts_from} is not executed")
+        edited = ", as it was edited," if source is not None else ""
+        return not_checked(f"{target.name} of {self.front_end.starts_from}{edited} is not executed")
 
     def written(self, target: Target, options: Options) -> str:
         """What is lowered as a file of Python, where it takes one to say that; empty otherwise. Raises as `lower`."""

@@ -119,7 +119,7 @@ class Experiments:
     ) -> int:
         """Begin an experiment: from a dump, with another text or other passes or both, or from the cell; its id."""
         if stage == CELL:
-            lowering, parent = self._holder(trace)
+            lowering, parent = self._of_cell(trace)
             index, before, after = CELL, lowering.source, "the cell"
         else:
             lowering, index, parent = self._dump(trace, stage)
@@ -279,6 +279,13 @@ class Experiments:
         if not parent and trace >= len(self._lowerings):
             raise UsageError("Only the text of this run is kept: edit what the cell has made last")
         return (self._kept[parent].lowering if parent else self._lowerings[trace]), parent
+
+    def _of_cell(self, trace: int) -> tuple[Any, int]:
+        """The lowering that a cell made, of which one of the view is or goes on from a dump; likewise."""
+        lowering, parent = self._holder(trace)
+        while parent and self._kept[parent].said["stage"] != CELL:
+            lowering, parent = self._base(self._kept[parent]), self._kept[parent].said["parent"]
+        return lowering, parent
 
     def _dump(self, trace: int, stage: int) -> tuple[Any, int, int]:
         """What a dump of the view is in: its lowering, its number there, and the experiment that made it or 0."""

@@ -52,6 +52,7 @@ def test_the_edited_cell_is_lowered_and_no_variable_of_the_notebook_changes(shel
     assert shell.user_ns["kept"] == [1]
     written = f"%%lower --arch=sm_90 --to triton_ir\n{made.source}"
     assert made.trace.sources == {"<edited cell>": written}, "by no cell's name, and as it was edited"
+    assert low.edit(-1).run().edit(source=made.source).original is low, "nothing edited after the cell is in it"
     unchanged = made.edit(source=made.source)
     again = unchanged.named("mine").run()
     assert (again.text, again.name, unchanged.says) == (made.text, "add: cell edited: mine", "run again")
@@ -109,6 +110,11 @@ def test_a_view_edits_the_cell_and_takes_it_along(low, tmp_path):
     child = ended(view)[1]
     assert (child["parent"], child["state"]) == (1, "failed")
     assert "nosuch" in child["message"]
+    ask(view, "go", trace=0, stage=0, text=low.dumps[0].text)
+    dump = ended(view)[2]
+    ask(view, "go", trace=dump["trace"], stage=-1, text=text)
+    beside = ended(view)[3]
+    assert (dump["parent"], beside["parent"], beside["outcome"]["summary"]) == (0, 0, one["outcome"]["summary"])
     kept = [dict(each) for each in view.experiments]
     fresh = PassDiff([low.trace], lowerings=[low])
     ask(fresh, "recall", experiments=kept)

@@ -476,6 +476,15 @@ def test_a_kernel_that_writes_what_was_there_has_written_it():
     assert noted([cell, "assert torch.equal(y, x + 1)"]) == [[(True, True)], [(True, True)]]
 
 
+def test_what_the_cell_compares_says_nothing_of_an_edited_dump():
+    """It was written by the kernel as it is in the cell, which the edit may have put right."""
+    low = lowered("torch.equal(y, x + 2)")
+    edited = low.edit(0, low.dumps[0].text.replace("1.000000e+00", "2.000000e+00")).run(check=True)
+    assert "dense<2.0" in edited.text
+    assert (low.check.state, edited.check.state) == ("differs", "not checked")
+    assert "was written by its kernel, not by what was edited" in edited.check.reason
+
+
 NOTHING = "the cell compares nothing with what plus_one wrote"
 ONLY_SHOWN = "differs by a comparison, which the cell only shows (line 13): allclose says no"
 AGAIN = "plus_one[(1,)](x, y)"

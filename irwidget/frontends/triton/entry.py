@@ -96,6 +96,10 @@ class _TritonKernel(KernelBegun):
     def verdict(self, target: Target, trace: Trace, options: Options, source: Source | None = None) -> Verdict:
         compared = getattr(self.given.obj, "compared", None)
         executed = f"{target.name} is not executed"
+        if source is not None:
+            return not_checked(
+                f"{executed}, and what the cell compares was written by its kernel, not by what was edited"
+            )
         outside = getattr(self.given.obj, "outside", ())
         if writes := next((one for one in outside if one.startswith("writes")), ""):
             return _differs("any reference", f"the CPU executes its TTIR, which {writes}")
