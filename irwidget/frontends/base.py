@@ -302,9 +302,6 @@ class KernelBegun(Begun):
         results = made.results if trace.failure or not extra else self.kept(made)
         return Made(go_on(trace, extra, target.name, options), results)
 
-    def verdict(self, target: Target, trace: Trace, options: Options, source: Source | None = None) -> Verdict:
-        return not_checked(f"{target.name} of a kernel is not executed")
-
 
 def refuse_kind(obj: Any, to: str, wanted: str) -> UsageError:
     """The error for an object that an IR type does not start from."""

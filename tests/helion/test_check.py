@@ -145,7 +145,7 @@ def test_what_cannot_be_compared_says_why():
     low = lower(added_in_pairs, X[:, 0], places, places, to="helion_mlir", check=True, config={"block_sizes": [32]})
     assert low.check.state == "equal"
     text = lower(pw.add, X, X, to="helion_triton", check=True)
-    assert text.check.reason == "helion_triton of a kernel is not executed"
+    assert text.check.reason == "helion_triton of a Helion kernel is not executed"
 
 
 @helion.kernel()
