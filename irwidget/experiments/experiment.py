@@ -17,7 +17,7 @@ from irwidget.experiments.passes import Planned
 from irwidget.frontends import pytorch, raw_text
 from irwidget.toolchain import budget
 from irwidget.toolchain.run import Interrupted, Options, Progress, Source
-from irwidget.toolchain.weights import Constants, named, shown_in
+from irwidget.toolchain.weights import Constants, named
 from irwidget.trace import Diagnostic, Failure, Step, Trace, Verdict, not_checked, syntax
 
 Judge = Callable[[Trace, Options, Source | None], Verdict]
@@ -220,7 +220,7 @@ class Experiment(Generic[_Lowering]):
     @property
     def _left_out(self) -> str:
         """Which values nothing here has; empty when all are in the text or known by their names."""
-        given = named(self.text, self.constants.types, shown_in(self._before)) if self.constants else []
+        given = named(self.text, self.constants.types, syntax.written(self._before)) if self.constants else []
         names = [name for name in syntax.left_out(self.text) if name not in given]
         return f"This text leaves out the values of {', '.join(names)}" if names else ""
 

@@ -15,8 +15,7 @@ from typing import Any
 
 from irwidget import private_torch_mlir
 from irwidget.toolchain import assert_names, locations, parsing
-from irwidget.toolchain.weights import shown_in
-from irwidget.trace import WHOLE, Content, Diagnostic, Scope
+from irwidget.trace import WHOLE, Content, Diagnostic, Scope, syntax
 
 ir: Any = None
 passmanager: Any = None
@@ -301,4 +300,4 @@ def _with_resources(asm: str, shown: Sequence[str]) -> str:
 def shown_resources(module: Any) -> dict[str, str]:
     """What a text that is elided has for each resource of a module; empty for those that are left out."""
     asm = MlirState(module).asm(elide=True)
-    return dict.fromkeys(_RESOURCE.findall(asm), "") | shown_in(asm)
+    return dict.fromkeys(_RESOURCE.findall(asm), "") | syntax.written(asm)

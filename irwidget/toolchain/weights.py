@@ -19,13 +19,12 @@ from typing import IO, Any, cast
 
 from irwidget.errors import ToolError
 from irwidget.toolchain import forked
-from irwidget.trace import Step
+from irwidget.trace import Step, syntax
 
 LITERAL = "torch.vtensor.literal"
 """The operation whose `value` is a weight."""
 _ALIGNED = 64
 _NAMED = re.compile(r"dense_resource<([^>]*)>(?: : (\S*tensor<[^>]*>))?")
-_SHOWN = re.compile(r'^      (\S+): ("0x[0-9A-F]*"),?$', re.MULTILINE)
 _MARK = "irwidget_constant_"
 """Begins names that no other resource has: MLIR gives the second of one name another."""
 _VALUE_INDEPENDENT = ("mlir-translate", "opt", "llc", "llvm-link", "ptxas", "user-tool")
@@ -180,15 +179,10 @@ def named(text: str, types: Mapping[str, str], shown: Mapping[str, str]) -> list
     found = [one for one in _NAMED.findall(body) if one[0] in types]
     if all(f"{name}:" in section for name, _ in found):
         return []
-    written = shown_in(text)
+    written = syntax.written(text)
     if any(type_ not in ("", types[name]) or written.get(name) not in (None, shown.get(name)) for name, type_ in found):
         return []
     return list(dict.fromkeys(name for name, _ in found))
-
-
-def shown_in(text: str) -> dict[str, str]:
-    """The values that a text of MLIR writes in its section of resources, by name."""
-    return dict(_SHOWN.findall(text.partition("{-#")[2]))
 
 
 def with_constants(text: str, constants: Mapping[str, Any], written: Mapping[str, str], context: Any) -> Any:

@@ -48,6 +48,7 @@ _DIALECT = {"module": "builtin.", "unrealized_conversion_cast": "builtin."} | di
 _BODIES = ("linalg.generic", "linalg.map", "linalg.reduce")
 
 _RESOURCE = re.compile(r"dense_resource<([^>]*)>")
+_WRITTEN = re.compile(r'^      (\S+): ("0x[0-9A-F]*"),?$', re.MULTILINE)
 _EXTERNAL = re.compile(r"^@(\S+) = external constant ", re.MULTILINE)
 
 Span = tuple[int, int]
@@ -58,6 +59,11 @@ def left_out(text: str) -> list[str]:
     kept = text.partition("{-#")[2]
     named = [name for name in dict.fromkeys(_RESOURCE.findall(text)) if f"{name}:" not in kept]
     return named + _EXTERNAL.findall(text)
+
+
+def written(text: str) -> dict[str, str]:
+    """The values that a text of MLIR writes in its section of resources, by name, in hexadecimal."""
+    return dict(_WRITTEN.findall(text.partition("{-#")[2]))
 
 
 def syntax_of(language: str) -> Syntax | None:
