@@ -68,7 +68,9 @@ def checked(trace: Trace, lowering: Runnable, *, each: bool) -> Trace:
     drawn = any(private.op_name(node) == "_rng_seed" for node in lowering.binding.nodes)
     outputs = _DRAWN if drawn else _expected(lowering.binding)
     if isinstance(outputs, str):
-        return with_verdict(trace, _beside_triton(trace, lowering, outputs))
+        verdict, beside = _beside_triton(lowering, outputs)
+        given = _tensors(lowering.binding.arguments)
+        return with_verdict(trace, last(trace, unwritten.said(verdict, beside, given)) if beside else verdict)
     both = [*raw, (lowering.trace.dumps[-1].name, lowering)]
     verdicts, remarks = zip(*(_verdict(name, which, outputs) for name, which in both), strict=True)
     trace = replace(trace, diagnostics=tuple(dict.fromkeys((*trace.diagnostics, *remarks[-1]))))
@@ -108,25 +110,27 @@ def _expected(binding: Binding) -> list[ExpectedResult] | str:
         return str(error)
 
 
-def _beside_triton(trace: Trace, lowering: Runnable, why: str) -> Verdict:
-    """The verdict on a kernel that eager mode cannot run: what its Triton program makes is the reference."""
+def _beside_triton(lowering: Runnable, why: str) -> tuple[Verdict, list[ExpectedResult]]:
+    """The verdict on a kernel of which eager mode says nothing, for which `why` is why, and what was compared with.
+
+    What its Triton program makes is the reference.
+    """
     if any(tensor.device.type == "meta" for tensor in _tensors(lowering.binding.arguments)):
-        return not_checked(why)
-    name = lowering.trace.dumps[-1].name
-    index = len(lowering.trace.dumps) - 1
+        return not_checked(why), []
+    name, index = lowering.trace.dumps[-1].name, len(lowering.trace.dumps) - 1
     try:
         expected = by_triton.expected(lowering.binding)
         with by_triton.seeded():
             results, _ = _results(lowering)
     except IRWidgetError as error:
-        return not_checked(f"{why}; {str(error).splitlines()[0]}")
+        return not_checked(f"{why}; {str(error).splitlines()[0]}"), []
     found = replace(judge(name, index, results, expected), reference=by_triton.REFERENCE)
     if found.state == "differs":
         if judge(name, index, results, by_triton.widened(expected)).state != "differs":
-            return not_checked(f"{why}; from its Triton program it is as far as rounding may lead: {found.reason}")
-        if _of_their_order(name, index, lowering, expected):
-            return not_checked(f"{why}; {_ANY_LANE}")
-    return last(trace, unwritten.said(found, expected, _tensors(lowering.binding.arguments)))
+            found = not_checked(f"{why}; from its Triton program it is as far as rounding may lead: {found.reason}")
+        elif _of_their_order(name, index, lowering, expected):
+            found = not_checked(f"{why}; {_ANY_LANE}")
+    return found, expected
 
 
 def _verdict(name: str, lowering: Runnable, expected: list[ExpectedResult]) -> tuple[Verdict, tuple[Diagnostic, ...]]:
@@ -154,6 +158,9 @@ def _judged(
         beside = judge(name, index, results, cut)
         if beside.state == "equal" or not _numbers_tiles(binding):
             verdict, expected, depends = beside, cut, False
+    elif not depends and _hands_on(binding):
+        found, beside = _beside_triton(lowering, _OF_ITS_TILES)
+        return replace(found, dump=name, index=index), beside or expected
     if verdict.state != "differs":
         return verdict, expected
     reason = _OF_ITS_TILES if depends else _left_open(name, index, lowering, expected)
@@ -162,11 +169,23 @@ def _judged(
 
 def _expected_by_tiles(binding: Binding) -> list[ExpectedResult] | None:
     """What eager mode returns that cuts loops as the configuration does; None where it cannot run the kernel so."""
+
+    def run(arguments: Any) -> tuple[torch.Tensor, ...]:
+        with by_tiles.cut(binding):  # each time, as it counts the tiles of a run
+            return _eager(binding, arguments)
+
     try:
-        with by_tiles.cut(binding):
-            return allowance.expected(binding, lambda arguments: _eager(binding, arguments))
+        return allowance.expected(binding, run)
     except UnsupportedError:
         return None
+
+
+def _hands_on(binding: Binding) -> bool:
+    """Whether a loop of several tiles hands what it has come to from one to the next."""
+    loops = [node for node in binding.nodes if private.op_name(node) in ("_for_loop", "_for_loop_step")]
+    with binding.entered():
+        cut = any(_is_cut(binding, block) for loop in loops for block in binding.infos[loop.args[0]].block_ids)
+    return cut and any(private.op_name(node) == "_phi" for node in binding.nodes)
 
 
 def _numbers_tiles(binding: Binding) -> bool:
