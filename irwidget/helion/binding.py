@@ -232,7 +232,7 @@ def _binding_error(kernel: Any, error: Exception, arguments: tuple[Any, ...]) ->
     message = "\n".join([refusals.told(error), *getattr(error, "__notes__", ())])
     hint = _shadowing_hint(kernel, message, arguments)
     if "could not get source code" in message or "OSError" in message.split(":", 1)[0]:
-        hint = " The kernel's source must be in a file or a notebook cell."
+        hint = "\nThe kernel's source must be in a file or a notebook cell."
     where = refusals.place(kernel, error)
     return ExportError(f"{where}: Helion cannot bind {kernel.fn.__name__}: {message}{hint}")
 
@@ -264,7 +264,7 @@ def _shadowing_hint(kernel: Any, message: str, arguments: tuple[Any, ...]) -> st
     causes = [name for name in clashes if not cured([other for other in clashes if other != name])]
     names = ", ".join(causes or clashes)
     return (
-        f" The kernel's local name(s) {names} also exist as globals, and Helion looks globals up first: "
+        f"\nThe kernel's local name(s) {names} also exist as globals, and Helion looks globals up first: "
         "rename them in the kernel, or delete the globals."
     )
 

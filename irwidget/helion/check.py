@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import io
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Protocol
@@ -15,7 +17,7 @@ from irwidget.checking.check import SECONDS, last, with_verdict
 from irwidget.checking.expected import array
 from irwidget.checking.judge import judge
 from irwidget.errors import IRWidgetError, UnsupportedError
-from irwidget.helion import allowance, beyond, broadcasting, by_tiles, eager_mode, private, unwritten
+from irwidget.helion import allowance, beyond, broadcasting, by_tiles, by_triton, eager_mode, private, unwritten
 from irwidget.helion.bound import Binding
 from irwidget.private_torch import pytree
 from irwidget.trace import Diagnostic, Trace, Verdict, not_checked
@@ -28,6 +30,8 @@ _TOGETHER = (
 )
 """Ops that take the lanes of a dim together."""
 _OF_ITS_TILES = "eager mode takes each loop as one tile, and this kernel's result depends on its tiles"
+_ANY_LANE = "lanes of a tile are stored to one element, and which of them stays is left open"
+_DRAWN = "eager mode has PyTorch's random numbers, which are not those of the seeds that Helion's kernels draw"
 _JOINED = {
     "atomic_add": ("sum", "mm", "bmm", "addmm", "baddbmm", "dot", "_inductor_lowering_extra"),
     "atomic_max": ("amax", "max", "any"),
@@ -61,7 +65,12 @@ class Runnable(Protocol):
 def checked(trace: Trace, lowering: Runnable, *, each: bool) -> Trace:
     """The trace with the verdict on the final module; with `each`, that on the raw one as well."""
     raw = [("import", lowering.as_raw())] if each and lowering.aten != "raw" else []
-    outputs = _expected(lowering.binding)
+    drawn = any(private.op_name(node) == "_rng_seed" for node in lowering.binding.nodes)
+    outputs = _DRAWN if drawn else _expected(lowering.binding)
+    if isinstance(outputs, str):
+        verdict, beside = _beside_triton(lowering, outputs)
+        given = _tensors(lowering.binding.arguments)
+        return with_verdict(trace, last(trace, unwritten.said(verdict, beside, given)) if beside else verdict)
     both = [*raw, (lowering.trace.dumps[-1].name, lowering)]
     verdicts, remarks = zip(*(_verdict(name, which, outputs) for name, which in both), strict=True)
     trace = replace(trace, diagnostics=tuple(dict.fromkeys((*trace.diagnostics, *remarks[-1]))))
@@ -84,7 +93,8 @@ def _eager(binding: Binding, arguments: Any) -> tuple[torch.Tensor, ...]:
         raise UnsupportedError("the kernel was bound to meta tensors, which hold no data")
     kernel = eager_mode.kernel(binding.kernel, [binding.config])
     try:
-        with torch.no_grad(), devices.without_gpu(), eager_mode.as_lowered():
+        quiet = contextlib.redirect_stdout(io.StringIO())  # it prints for device_print, in each of several runs
+        with torch.no_grad(), devices.without_gpu(), eager_mode.as_lowered(), quiet:
             result = kernel(*arguments)
     except Exception as error:
         reason = str(error).strip().partition("\n")[0]
@@ -100,12 +110,31 @@ def _expected(binding: Binding) -> list[ExpectedResult] | str:
         return str(error)
 
 
-def _verdict(
-    name: str, lowering: Runnable, expected: list[ExpectedResult] | str
-) -> tuple[Verdict, tuple[Diagnostic, ...]]:
+def _beside_triton(lowering: Runnable, why: str) -> tuple[Verdict, list[ExpectedResult]]:
+    """The verdict on a kernel of which eager mode says nothing, for which `why` is why, and what was compared with.
+
+    What its Triton program makes is the reference.
+    """
+    if any(tensor.device.type == "meta" for tensor in _tensors(lowering.binding.arguments)):
+        return not_checked(why), []
+    name, index = lowering.trace.dumps[-1].name, len(lowering.trace.dumps) - 1
+    try:
+        expected = by_triton.expected(lowering.binding)
+        with by_triton.seeded():
+            results, _ = _results(lowering)
+    except IRWidgetError as error:
+        return not_checked(f"{why}; {str(error).splitlines()[0]}"), []
+    found = replace(judge(name, index, results, expected), reference=by_triton.REFERENCE)
+    if found.state == "differs":
+        if judge(name, index, results, by_triton.widened(expected)).state != "differs":
+            found = not_checked(f"{why}; from its Triton program it is as far as rounding may lead: {found.reason}")
+        elif _of_their_order(name, index, lowering, expected):
+            found = not_checked(f"{why}; {_ANY_LANE}")
+    return found, expected
+
+
+def _verdict(name: str, lowering: Runnable, expected: list[ExpectedResult]) -> tuple[Verdict, tuple[Diagnostic, ...]]:
     """The verdict on a module, and what there is to say of its run."""
-    if isinstance(expected, str):
-        return not_checked(expected), ()
     index = next(i for i, dump in reversed(list(enumerate(lowering.trace.dumps))) if name in ("import", dump.name))
     try:
         results, said = _results(lowering)
@@ -129,6 +158,9 @@ def _judged(
         beside = judge(name, index, results, cut)
         if beside.state == "equal" or not _numbers_tiles(binding):
             verdict, expected, depends = beside, cut, False
+    elif not depends and _hands_on(binding):
+        found, beside = _beside_triton(lowering, _OF_ITS_TILES)
+        return replace(found, dump=name, index=index), beside or expected
     if verdict.state != "differs":
         return verdict, expected
     reason = _OF_ITS_TILES if depends else _left_open(name, index, lowering, expected)
@@ -137,11 +169,23 @@ def _judged(
 
 def _expected_by_tiles(binding: Binding) -> list[ExpectedResult] | None:
     """What eager mode returns that cuts loops as the configuration does; None where it cannot run the kernel so."""
+
+    def run(arguments: Any) -> tuple[torch.Tensor, ...]:
+        with by_tiles.cut(binding):  # each time, as it counts the tiles of a run
+            return _eager(binding, arguments)
+
     try:
-        with by_tiles.cut(binding):
-            return allowance.expected(binding, lambda arguments: _eager(binding, arguments))
+        return allowance.expected(binding, run)
     except UnsupportedError:
         return None
+
+
+def _hands_on(binding: Binding) -> bool:
+    """Whether a loop of several tiles hands what it has come to from one to the next."""
+    loops = [node for node in binding.nodes if private.op_name(node) in ("_for_loop", "_for_loop_step")]
+    with binding.entered():
+        cut = any(_is_cut(binding, block) for loop in loops for block in binding.infos[loop.args[0]].block_ids)
+    return cut and any(private.op_name(node) == "_phi" for node in binding.nodes)
 
 
 def _numbers_tiles(binding: Binding) -> bool:
@@ -169,9 +213,7 @@ def _left_open(name: str, index: int, lowering: Runnable, expected: list[Expecte
                 "last ones"
             )
     if _of_their_order(name, index, lowering, expected):
-        return (
-            "lanes of a tile are stored to one element, and which of them stays is left open; eager mode keeps the last"
-        )
+        return f"{_ANY_LANE}; eager mode keeps the last"
     return ""
 
 

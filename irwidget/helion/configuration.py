@@ -9,10 +9,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from irwidget.errors import UsageError, near
-from irwidget.helion import private
+from irwidget.helion import config_values, private
 
 DEFAULT = "Helion's default"
 
+_FOR_ONE = {
+    name.removesuffix("s"): name
+    for name in (
+        *("block_sizes", "loop_orders", "reduction_loops", "l2_groupings", "flatten_loops", "static_ranges"),
+        *(
+            "range_unroll_factors",
+            "range_warp_specializes",
+            "range_num_stages",
+            "range_multi_buffers",
+            "range_flattens",
+        ),
+    )
+}
+"""Names of one value, which Helion takes for a list of it -> the fields' own; a list may be given by them, too."""
 _TOLD = ("range_flattens", "range_multi_buffers", "range_warp_specializes")
 """Lists whose False says something, and whose None says nothing."""
 
@@ -94,10 +108,10 @@ def _filled(bound: Any, kernel: Any, given: Any, origin: str) -> Chosen:
         raise UsageError(f"A configuration of {kernel.fn.__name__} is a helion.Config or a dict, not {given!r}.")
     fields: dict[str, Any] = dict(given if isinstance(given, dict) else given.config)
     default: dict[str, Any] = dict(bound.config_spec.default_config().config)
-    known = {*default, *private.config_fields()}
+    known = list(dict.fromkeys((*sorted(default), *private.config_fields())))
     for name in fields:
-        if name not in known and f"{name}s" not in known:  # Helion takes block_size for block_sizes
-            hint = near(name, sorted(known))
+        if name not in known and name not in _FOR_ONE:
+            hint = near(name, known)
             raise UsageError(f"A configuration of {kernel.fn.__name__} has no field {name!r}. {hint}")
     if "block_sizes" in default and "block_size" not in fields:
         fields.setdefault("block_sizes", default["block_sizes"])
@@ -106,10 +120,11 @@ def _filled(bound: Any, kernel: Any, given: Any, origin: str) -> Chosen:
     try:
         private.normalize(bound.config_spec, config)
     except Exception as error:
-        raise UsageError(f"The configuration does not fit {kernel.fn.__name__}: {error}") from None
-    if reason := _unfit(bound, config):
+        said = config_values.said_of(error)
+        raise UsageError(f"The configuration does not fit {kernel.fn.__name__}: {said}") from None
+    if reason := config_values.wrong(bound, config) or _unfit(bound, config):
         raise UsageError(f"The configuration does not fit {kernel.fn.__name__}: {reason}")
-    meant = {f"{name}s" if f"{name}s" in known else name: value for name, value in wanted.items()}
+    meant = {_FOR_ONE.get(name, name): [value] if name in _FOR_ONE else value for name, value in wanted.items()}
     changed = [name for name, value in meant.items() if not _kept(value, config.config.get(name))]
     said = ", ".join(f"{name} {config.config.get(name)!r}" for name in changed)
     return Chosen(config, f"{origin}, but Helion makes of it: {said}" if said else origin)
@@ -130,6 +145,8 @@ def _unfit(bound: Any, config: Any) -> str:
 def _kept(given: Any, taken: Any) -> bool:
     """Whether what is given of a field holds: lists may be completed, and one value stand for a list."""
     own, others = (value if isinstance(value, list) else [value] for value in (given, taken))
+    if len(own) == 1 and isinstance(own[0], list) and not any(isinstance(one, list) for one in others):
+        own = own[0]
     return others[: len(own)] == own or not (_says(own) or _says(others))
 
 

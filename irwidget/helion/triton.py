@@ -55,11 +55,9 @@ def launches(binding: Binding, arch: str = "") -> list[HelionLaunch]:
         ExportError: the host function fails, as with meta tensors whose data it reads.
     """
     recorded: list[HelionLaunch] = []
-    left_out = (*_HOST_OPTIONS, "maxnreg") if arch.startswith("gfx") else _HOST_OPTIONS
 
     def record(kernel: Any, grid: Any, *arguments: Any, **options: Any) -> None:
-        kept = {k: v for k, v in options.items() if not k.startswith("_") and k not in left_out}
-        recorded.append(HelionLaunch(kernel, tuple(grid), arguments, kept))
+        recorded.append(HelionLaunch(kernel, tuple(grid), arguments, device_options(options, arch)))
 
     try:
         host = private.host_function(binding.bound, binding.config)
@@ -70,3 +68,9 @@ def launches(binding: Binding, arch: str = "") -> list[HelionLaunch]:
             f"Helion's host function for {binding.name} does not run without a GPU: {refusals.told(error)}"
         ) from error
     return recorded
+
+
+def device_options(options: dict[str, Any], arch: str) -> dict[str, Any]:
+    """Of what Helion's host function launches a kernel with, by keyword, what Triton takes for an architecture."""
+    left_out = (*_HOST_OPTIONS, "maxnreg") if arch.startswith("gfx") else _HOST_OPTIONS
+    return {name: value for name, value in options.items() if not name.startswith("_") and name not in left_out}

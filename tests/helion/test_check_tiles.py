@@ -9,7 +9,7 @@ import helion.language as hl
 import pytest
 import torch
 
-from irwidget.helion import beyond
+from irwidget.helion import beyond, by_triton
 from irwidget.helion.aten import emit_aten
 from irwidget.helion.handlers import _handlers
 from irwidget.lowering import lower
@@ -177,3 +177,30 @@ def test_a_tile_that_goes_to_the_dims_of_its_blocks_is_not_compared_with_the_las
         assert low.check.state == "not checked"
         assert "broadcasts a tile of fewer dims to the dims of its own blocks" in low.check.reason
         assert torch.equal(low.run(x, given), wanted)
+
+
+@helion.kernel()
+def fading(x: torch.Tensor) -> torch.Tensor:
+    """What each tile has, and half of what came before: what a loop hands on depends on how it is cut."""
+    out = torch.empty([x.size(0)])
+    for rows in hl.tile(x.size(0)):
+        acc = hl.zeros([rows], dtype=torch.float32)
+        for columns in hl.tile(x.size(1)):
+            acc = torch.maximum(acc * 0.5, torch.exp(x[rows, columns]).amax(-1))
+        out[rows] = acc
+    return out
+
+
+@pytest.mark.parametrize(
+    ("sizes", "reference"), [([2, 4], "eager PyTorch"), ([1, 1], by_triton.REFERENCE)], ids=["130 tiles", "1,010 tiles"]
+)
+def test_what_a_loop_hands_on_is_compared_tile_by_tile(
+    monkeypatch: pytest.MonkeyPatch, sizes: list[int], reference: str
+):
+    """Eager mode runs several times; of more tiles than it takes in one, the Triton program says what is right."""
+    x = torch.randn(10, 100, generator=torch.Generator().manual_seed(0))
+    right = lower(fading, x, to="helion_mlir", config={"block_sizes": sizes}, check=True, dumps=False).check
+    assert (right.state, right.reference) == ("equal", reference)
+    monkeypatch.setitem(_handlers, "aten.exp.default", lambda e, n: e.tensor(n.args[0]))
+    wrong = lower(fading, x, to="helion_mlir", config={"block_sizes": sizes}, check=True, dumps=False).check
+    assert (wrong.state, wrong.reference) == ("differs", reference)

@@ -62,6 +62,7 @@ def summed(x: torch.Tensor) -> torch.Tensor:
         ({"block_size": [4, 2]}, "as given", (4, 2)),
         ("helion.Config(block_sizes=[32, 2])", "as given", (32, 2)),
         ("block_size=[8, 8], maxnreg=None, range_flattens=[False]", "as given", (8, 8)),
+        ({"block_sizes": [8, 8], "loop_order": [1, 0], "load_eviction_policies": ["evict_first"]}, "as given", (8, 8)),
         ("block_size=[8, 8], num_sm_multiplier=1", "as given, but Helion makes of it: num_sm_multiplier None", (8, 8)),
     ],
 )
@@ -84,6 +85,16 @@ def test_without_one_it_is_helions_default_and_says_so():
         ("quick", "not 'quick'"),
         ({"block_sizes": [4]}, "expected 2 block sizes"),
         (3.5, "is a helion.Config or a dict, not 3.5"),
+        ("num_warp=4", "has no field 'num_warp'. Did you mean num_warps"),
+        ({"num_warps": 3}, "shifted: num_warps must be a power of two from 1 to 32, not 3"),
+        ({"num_warps": 64, "num_stages": -1}, "not 64; num_stages must be an integer of 0 or more, not -1"),
+        ({"num_warps": True}, "not True"),
+        ({"num_stages": "2"}, "not '2'"),
+        ({"indexing": "block_pointer"}, "indexing has no 'block_pointer'. Did you mean block_ptr or pointer?"),
+        ({"indexing": ["pointer", 3]}, "indexing has no 3. Known: pointer, tensor_descriptor, block_ptr"),
+        ({"indexing": ["pointer"]}, "indexing has 1 of 2 entries: one for each load and store, or a text for all"),
+        ({"load_eviction_policies": ["frist"]}, "load_eviction_policies has no 'frist'. Did you mean first?"),
+        ({"range_warp_specializes": [True]}, "expected 0, got 1 (Helion has it for NVIDIA's GPUs from"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_words(given: Any, said: str):
@@ -119,7 +130,7 @@ def test_the_loop_order_is_that_of_the_dims():
 @pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1]])
 def test_persistent_programs_reach_every_tile_once(kind: str, order: list[int]):
     config = {"block_sizes": [2, 1, 4], "loop_orders": [order], "l2_groupings": [4], "pid_type": kind}
-    x = torch.ones(9, 11, 13)
+    x = torch.ones(9, 11, 19)  # of no dim do the groups divide the tiles
     lowering = lower_kernel(counted, (x,), config=config)
     assert torch.equal(lowering.run(x, opt_level=0, check_bounds=True), x)
     assert "scf.forall (%blk_arg0) in (132)" in lowering.mlir

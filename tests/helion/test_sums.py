@@ -54,6 +54,22 @@ def test_what_a_loop_combines_is_not_rounded_to_16_bits_each_time(dtype: torch.d
     assert torch.equal(running[:, -1], total)
 
 
+@helion.kernel(config=helion.Config(block_sizes=[4]))
+def kept(x: torch.Tensor) -> list[torch.Tensor]:
+    each, every = torch.empty([x.size(0), 1]), torch.empty([1, 1])
+    for rows in hl.tile(x.size(0)):
+        each[rows, :] = hl.reduce(torch.add, x[rows, :], dim=1, keep_dims=True)
+        every[:, :] = hl.reduce(torch.add, x[rows, :], keep_dims=True)
+    return [each, every]
+
+
+def test_dims_are_kept_of_one_and_of_all():
+    x = torch.arange(32.0).reshape(4, 8)
+    each, every = lower_kernel(kept, (x,), dumps=False).run(opt_level=0, check_bounds=True)
+    assert torch.equal(each, x.sum(1, keepdim=True))
+    assert torch.equal(every, x.sum().reshape(1, 1))
+
+
 SUM = """
 #in = affine_map<(i, r) -> {walk}>
 #out = affine_map<(i, r) -> (i)>
