@@ -124,7 +124,7 @@ BACKENDS = frozenset(
     "inductor eager eager_debug eager_noexcept pre_dispatch_eager aot_eager aot_eager_default_partitioner "
     "aot_eager_decomp_partition aot_eager_decomp_partition_crossref aot_eager_decomp_partition_with_mode aot_ts ts "
     "cudagraphs invoke_subgraph openxla openxla_eval tvm dynamo_minifier_backend dynamo_accuracy_minifier_backend "
-    "irwidget_spyre".split()
+    "aotinductor irwidget_spyre".split()
 )
 """Inductor, and the backends that give way to it: those that PyTorch has names for, and ours."""
 INDUCTOR = "torch._inductor.config"
@@ -224,7 +224,7 @@ def compiled_with(obj: Any) -> dict[str, Any]:
     that is none of PyTorch's own, as a function of graph and inputs. Nothing for what it has not made.
 
     What else it was told (`recompile_limit`, `shapes_spec` ...) is there where it is not what is usual; so is
-    `instead_of`, the name of a backend of PyTorch's own that is not Inductor.
+    `instead_of`, what named a backend of PyTorch's own that is not Inductor as it usually is.
     """
     made = getattr(obj, "dynamo_ctx", None)
     if made is None:
@@ -239,8 +239,11 @@ def compiled_with(obj: Any) -> dict[str, Any]:
     name = getattr(backend, "compiler_name", "")
     if name not in BACKENDS:
         said["backend"] = _backend(backend, name)
+    elif name == "aotinductor":
+        said["options"] = {key: value for key, value in backend.config.items() if key != "aot_inductor.package"}
+        said["instead_of"] = "use_aoti=True"
     elif name != "inductor":
-        said["instead_of"] = name
+        said["instead_of"] = f"backend={name!r}"
     return said | _further(made)
 
 

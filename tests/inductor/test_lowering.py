@@ -353,7 +353,7 @@ def test_what_torch_compile_was_told_before_the_cell_is_heard():
     assert [private.compiled_with(one) for one in made] == [told] * 3
     assert private.compiled_with(torch.compile(programs.apart, backend=print))["backend"] is print
     assert private.compiled_with(torch.compile(programs.apart, backend="eager")) == {
-        "dynamic": None, "fullgraph": False, "options": None, "instead_of": "eager",
+        "dynamic": None, "fullgraph": False, "options": None, "instead_of": "backend='eager'",
     }  # fmt: skip
     further = {"recompile_limit": 1, "isolate_recompiles": True}
     kept = {"guard_filter_fn": lambda guards: [True for _ in guards]}

@@ -39,6 +39,21 @@ def test_it_is_said_which_backend_gives_way_and_that_one_calls_no_inductor():
         assert [one.message for one in low.diagnostics] == [remark]
 
 
+@pytest.mark.parametrize("told", ["cpp_wrapper", "use_aoti"])
+def test_kernels_are_found_in_a_module_of_cpp(told):
+    """Which has Triton kernels beside it, and those for the CPU without a call of Inductor's compiler."""
+    made = torch.compile(lambda x: x.sin(), options={told: True})
+    cpu, gpu = irwidget.lower(made, X, to=["inductor_cpp", "inductor_triton"]).values()
+    remark = "torch.compile was told use_aoti=True, which gives way to Inductor with cpp_wrapper=True here"
+    for low, begins in ((cpu, 'extern "C"'), (gpu, "@triton.jit")):
+        (kernel,) = low.results["compilation"].captured.kernels
+        assert (begins in low.text, kernel.ops, any(kernel.source.places)) == (True, ("op0",), True)
+        assert [one.message for one in low.diagnostics] == [remark] * (told == "use_aoti")
+    code = next(one for one in cpu.dumps if one.name == "output code").content
+    placed = {line.strip() for line, place in zip(code.text.split("\n"), code.locations, strict=True) if place}
+    assert any("tmp1 = " in line for line in placed)
+
+
 def stopped(stance):
     with torch.compiler.set_stance(stance):
         irwidget.lower(torch.sin, X, to="dynamo_fx")
