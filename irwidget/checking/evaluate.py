@@ -76,7 +76,7 @@ def conditions(module: torch.fx.GraphModule) -> dict[Node, str]:
 
 
 def random_operator(module: torch.fx.GraphModule) -> Any:
-    """What of a program, also of its branches and bodies of loops, gives other numbers on every run; None for nothing."""
+    """The operator of a program, also of its branches and loops, that is random; None where none is."""
     return next((node.target for _, node in _nodes(module) if is_random(node.target)), None)
 
 

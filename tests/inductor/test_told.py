@@ -4,7 +4,9 @@ import pytest
 import torch
 
 import irwidget
+from irwidget.errors import ExportError
 from irwidget.inductor import private
+from tests.inductor import programs
 
 X = torch.randn(12, 16)
 
@@ -78,3 +80,41 @@ def test_code_for_the_cpu_is_for_the_threads_of_the_kernel():
     finally:
         torch.set_num_threads(before)
     assert "#pragma omp parallel num_threads(3)" in low.text
+
+
+class Softened(torch.nn.Module):
+    def forward(self, x):
+        return x.softmax(-1)
+
+
+def compiled_in_place(kind=Softened, **told):
+    module = kind()
+    module.compile(**told)
+    return module
+
+
+def test_what_torch_compile_was_told_before_the_cell_is_heard():
+    told = {"options": {"max_fusion_size": 1}, "dynamic": False, "fullgraph": True}
+    made = [
+        torch.compile(programs.apart, **told),
+        torch.compile(torch.nn.Softmax(-1), **told),
+        compiled_in_place(**told),
+    ]
+    assert [private.compiled_with(one) for one in made] == [told] * 3
+    assert private.compiled_with(torch.compile(programs.apart, backend=print))["backend"] is print
+    assert private.compiled_with(torch.compile(programs.apart, backend="eager")) == {
+        "dynamic": None, "fullgraph": False, "options": None, "instead_of": "backend='eager'",
+    }  # fmt: skip
+    further = {"recompile_limit": 1, "isolate_recompiles": True}
+    kept = {"guard_filter_fn": lambda guards: [True for _ in guards]}
+    for fullgraph in (False, True):
+        made = torch.compile(programs.apart, **further, options=kept.copy(), fullgraph=fullgraph)
+        assert private.compiled_with(made).items() >= {**further, **kept}.items()
+    assert private.compiled_with(programs.apart) == private.compiled_with(torch.nn.ReLU()) == {}
+    chosen = {"size_asserts": False}
+    heard = irwidget.lower(compiled_in_place(options=chosen), X, to="inductor_python").text
+    assert heard == irwidget.lower(Softened(), X, to="inductor_python", patches=chosen).text
+    assert "assert_size_stride(" not in heard
+    assert "assert_size_stride(" in irwidget.lower(torch.compile(torch.nn.Softmax(-1)), X, to="inductor_python").text
+    with pytest.raises(ExportError, match="no graph of ReLU: it leaves such modules to eager"):
+        irwidget.lower(compiled_in_place(torch.nn.ReLU), X, to="inductor_python")
