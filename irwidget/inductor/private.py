@@ -97,6 +97,7 @@ SITES: Mapping[str, tuple[str, str]] = {
     "fake_dispatch": (_FAKE, "FakeTensor.__torch_dispatch__"),
     "fake_mode_dispatch": (_FAKE, "FakeTensorMode.dispatch"),
     "meta_handlers": (_FAKE, "_DISPATCH_META_HANDLERS"),
+    "fake_results": (_FAKE, "FakeTensorMode.cache"),
     "untraced": ("torch.fx.experimental.proxy_tensor", "disable_proxy_modes_tracing"),
     "dispatch_functionalize": ("torch._subclasses.functional_tensor", "dispatch_functionalize"),
     "init_gpu_context": (_FAKE, "init_gpu_context"),
@@ -124,7 +125,7 @@ BACKENDS = frozenset(
     "inductor eager eager_debug eager_noexcept pre_dispatch_eager aot_eager aot_eager_default_partitioner "
     "aot_eager_decomp_partition aot_eager_decomp_partition_crossref aot_eager_decomp_partition_with_mode aot_ts ts "
     "cudagraphs invoke_subgraph openxla openxla_eval tvm dynamo_minifier_backend dynamo_accuracy_minifier_backend "
-    "aotinductor irwidget_spyre".split()
+    "irwidget_spyre".split()
 )
 """Inductor, and the backends that give way to it: those that PyTorch has names for, and ours."""
 INDUCTOR = "torch._inductor.config"
@@ -237,11 +238,11 @@ def compiled_with(obj: Any) -> dict[str, Any]:
     backend = get("innermost_backend")(made.callback)
     said = {"dynamic": made._dynamic, "fullgraph": made.fullgraph, "options": getattr(backend, "config", None)}
     name = getattr(backend, "compiler_name", "")
-    if name not in BACKENDS:
-        said["backend"] = _backend(backend, name)
-    elif name == "aotinductor":
+    if name == "aotinductor":
         said["options"] = {key: value for key, value in backend.config.items() if key != "aot_inductor.package"}
         said["instead_of"] = "use_aoti=True"
+    elif name not in BACKENDS:
+        said["backend"] = _backend(backend, name)
     elif name != "inductor":
         said["instead_of"] = f"backend={name!r}"
     return said | _further(made)
@@ -360,6 +361,17 @@ def put(name: str, value: Any) -> None:
 def wrap(name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
     """Put `make(original)` in its place. Raises as `get`."""
     put(name, make(get(name)))
+
+
+def swap_fake_results(shapes: Any, ours: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Put `ours` in the place of what fake operations have returned, and `shapes` has of those with symbols; gives that
+    of before. Raises as `get`.
+    """
+    before = get("fake_results"), shapes and shapes.fake_tensor_cache
+    put("fake_results", ours[0])
+    if shapes is not None:
+        shapes.fake_tensor_cache = ours[1]
+    return before
 
 
 def launch_with(launch: Callable[..., None]) -> None:

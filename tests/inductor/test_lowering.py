@@ -348,6 +348,18 @@ def test_a_tensor_made_of_values_is_on_the_gpu():
     assert 'mul: "f32[4, 2][2, 1] cuda:0"' in graph
 
 
+def chosen(x):
+    y = x.clamp(max=5)
+    torch._dynamo.graph_break()
+    return torch.where(y > 0, y, 0.0)
+
+
+def test_a_number_is_a_tensor_of_the_gpu_only_while_a_graph_is_compiled_for_it():
+    """The gradient of `clamp` makes one of zero; between graphs Dynamo traces on the CPU."""
+    low = irwidget.lower(chosen, X.clone().requires_grad_(), to="inductor_triton")
+    assert {kernel.graph for kernel in low.results["compilation"].captured.kernels} == {0, 1}
+
+
 @pytest.mark.parametrize("recurrent", [torch.nn.LSTM, torch.nn.GRU])
 def test_a_recurrent_layer_for_a_gpu_has_nothing_of_the_cpus(recurrent):
     model, x = recurrent(4, 8).eval(), torch.randn(3, 2, 4)
