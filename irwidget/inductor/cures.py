@@ -91,7 +91,7 @@ def in_one_launch(ones: Sequence[InductorOp], others: Sequence[InductorOp], *, s
 
 
 def _reduces(ops: Sequence[InductorOp]) -> str:
-    """How Inductor sorts a launch before it combines some: those that reduce are apart, and so are those that do far."""
+    """How Inductor sorts a launch before it combines some: it keeps those apart that reduce, and that reduce far."""
     far = any(prod(map(int, op.reduced)) > _FAR for op in ops if all(map(str.isdigit, op.reduced)))
     return "far" if far else "short" if any(op.reduced for op in ops) else ""
 
