@@ -7,14 +7,14 @@ edge are seen without a rule for each ("Monte Carlo arithmetic", Parker 1997).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
 from torch.fx import Interpreter, Node
 
 from irwidget.checking.growth import dtype_of, epsilon, epsilon_of, growth, name_of
-from irwidget.private_torch import OpOverload, pytree
+from irwidget.private_torch import OpOverload, is_random, pytree
 
 Values = tuple[Any, ...]
 
@@ -72,13 +72,20 @@ def is_cond(node: Node) -> bool:
 
 def conditions(module: torch.fx.GraphModule) -> dict[Node, str]:
     """Every `torch.cond` of a program, also in branches and bodies of loops, by its name."""
-    return {
-        node: f"{node.name} in {where}" if where else node.name
-        for where, graph in module.named_modules()
-        if isinstance(graph, torch.fx.GraphModule)
-        for node in graph.graph.nodes
-        if is_cond(node)
-    }
+    return {node: f"{node.name} in {where}" if where else node.name for where, node in _nodes(module) if is_cond(node)}
+
+
+def random_operator(module: torch.fx.GraphModule) -> Any:
+    """The operator of a program, also of its branches and loops, that is random; None where none is."""
+    return next((node.target for _, node in _nodes(module) if is_random(node.target)), None)
+
+
+def _nodes(module: torch.fx.GraphModule) -> Iterator[tuple[str, Node]]:
+    """All nodes, each with the name of the graph within the program that has it."""
+    for where, graph in module.named_modules():
+        if isinstance(graph, torch.fx.GraphModule):
+            for node in graph.graph.nodes:
+                yield where, node
 
 
 class Rounding(Interpreter):

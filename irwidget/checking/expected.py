@@ -243,11 +243,11 @@ def _others(
 def _refuse(program: ExportedCopy, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     import torch
 
+    from irwidget.checking.evaluate import random_operator
     from irwidget.private_torch import pytree
 
-    for node in program.module.graph.nodes:
-        if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
-            raise Unchecked(f"random: {node.target} gives other numbers on every run")
+    if operator := random_operator(program.module):
+        raise Unchecked(f"random: {operator} gives other numbers on every run")
     for leaf in [*pytree.tree_leaves((args, dict(kwargs))), *program.state.values()]:
         if isinstance(leaf, torch.Tensor) and (leaf.is_meta or _is_fake(leaf)):
             raise Unchecked("the inputs or weights are meta or fake tensors, which hold no data")

@@ -59,7 +59,7 @@ class CaptureRequest:
     backend: Any = None
     """A backend of the user's in place of Inductor."""
     instead_of: str = ""
-    """The backend of PyTorch's own that gives way to Inductor."""
+    """What torch.compile was told that gives way to Inductor: `backend='eager'`, `use_aoti=True`."""
     further: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What else torch.compile is told, by name; `guard_filter_fn` is one of its options."""
     watched: bool = True
@@ -308,7 +308,8 @@ class _Capture:
         said += [f"scaled_dot_product_attention is taken to the {kernel} kernel of {self.asked.arch}"
                 for kernel in dict.fromkeys(attention.chosen)]  # fmt: skip
         if self.asked.instead_of:
-            said.append(f"torch.compile was told backend={self.asked.instead_of!r}, which gives way to Inductor here")
+            kind = "Inductor with cpp_wrapper=True" if self.asked.instead_of == "use_aoti=True" else "Inductor"
+            said.append(f"torch.compile was told {self.asked.instead_of}, which gives way to {kind} here")
         if self.asked.backend is not None and not self.outputs:
             said.append(f"the backend {_name(self.asked.backend)} has Inductor generate no code")
         if self.asked.arch:

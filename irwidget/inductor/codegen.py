@@ -8,7 +8,7 @@ from typing import Any
 
 from irwidget.inductor import printing, private
 from irwidget.inductor.data import InductorText, Moment
-from irwidget.inductor.kernels import found
+from irwidget.inductor.kernels import Defined, found
 from irwidget.inductor.memory import estimated
 from irwidget.inductor.origins import Origins
 from irwidget.inductor.recorder import Recorder
@@ -23,8 +23,8 @@ class Codegen:
         self._recorder, self._origins = recorder, origins
         self._noted: dict[str, list[Location | None]] = {}
         self._noted_ops: dict[str, None] = {}
-        self._defined: dict[str, tuple[tuple[str, ...], dict[str, list[Location | None]]]] = {}
-        """The kernels of the module that is being written: their operations, and the lines noted for them."""
+        self._defined: dict[str, Defined] = {}
+        """The kernels of the module that is being written."""
         self._runs: dict[str, str] = {}
         """Operation -> the kernel that is launched for it."""
         self._ops: dict[str, Location | None] = {}
@@ -43,11 +43,11 @@ class Codegen:
             return write
 
         def defining(original: Callable[..., Any]) -> Callable[..., Any]:
-            def define(wrapper: Any, name: str, *args: Any, **kwargs: Any) -> Any:
-                self._defined[name] = (tuple(self._noted_ops), self._noted)
+            def define(wrapper: Any, name: str, body: str, *args: Any, **kwargs: Any) -> Any:
+                self._defined[name] = Defined(tuple(self._noted_ops), self._noted, body)
                 self._runs.update(dict.fromkeys(self._noted_ops, name))
                 self._noted, self._noted_ops = {}, {}
-                return original(wrapper, name, *args, **kwargs)
+                return original(wrapper, name, body, *args, **kwargs)
 
             return define
 
@@ -120,7 +120,8 @@ class Codegen:
             text, self._defined, schedule, max(self._recorder.graph, 0), self._recorder.direction
         ):
             self._recorder.kernels.append(kernel)
-            places[line : line + len(kernel.source.places)] = kernel.source.places
+            if line >= 0:
+                places[line : line + len(kernel.source.places)] = kernel.source.places
         return InductorText(text, tuple(places))
 
 

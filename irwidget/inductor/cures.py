@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from math import prod
 
 from irwidget.inductor.data import TAKEN, InductorOp
 
@@ -17,7 +18,12 @@ _CPU_TEMPLATES = (
 """What a CPU has in its place; of convolutions nothing."""
 _GENERATED = "have it generated: max_autotune=True makes templates of matrix products and convolutions on a GPU"
 _AGGRESSIVE = ", or aggressive_fusion=True with score_fusion_memory_threshold=0"
-_COMBO = ", or combo_kernels=True for one launch of both"
+_COMBO = (
+    ", or combo_kernels=True for one launch of both, where both are tiled alike and peak memory stays within "
+    "combo_kernel_peak_memory_pct_threshold"
+)
+_FAR = 2048
+"""Elements beyond which a reduction is combined only with others of that length."""
 _SAME_LOOPS = "give both loops the same number of elements, reduced and kept"
 _PROLOGUE = "nothing else: a template takes what it reads from loops alone that nobody else reads"
 _CURES: tuple[tuple[str, str], ...] = (
@@ -73,14 +79,21 @@ def are_steps(first: Sequence[InductorOp], second: Sequence[InductorOp]) -> bool
     return any(a.reduced and b.reduced and a.origins and a.origins == b.origins for a in first for b in second)
 
 
-def in_one_launch(ops: Sequence[InductorOp], *, side_by_side: bool) -> str:
+def in_one_launch(ones: Sequence[InductorOp], others: Sequence[InductorOp], *, side_by_side: bool) -> str:
     """What else makes kernels one that do not wait for one another; `side_by_side`: both wait for as many others."""
+    ops = (*ones, *others)
     if any(op.kind != "loops" for op in ops) or len({op.device for op in ops}) > 1:
         return ""
     loops = {op.loops for op in ops}
     equal = len(loops) == 1 and () not in loops and not any(op.reduced for op in ops)
-    gpu = side_by_side and all(op.device not in ("", "cpu") for op in ops)
+    gpu = side_by_side and all(op.device not in ("", "cpu") for op in ops) and _reduces(ones) == _reduces(others)
     return (_AGGRESSIVE if equal else "") + (_COMBO if gpu else "")
+
+
+def _reduces(ops: Sequence[InductorOp]) -> str:
+    """How Inductor sorts a launch before it combines some: it keeps those apart that reduce, and that reduce far."""
+    far = any(prod(map(int, op.reduced)) > _FAR for op in ops if all(map(str.isdigit, op.reduced)))
+    return "far" if far else "short" if any(op.reduced for op in ops) else ""
 
 
 def reason_of_call(op: InductorOp) -> str:

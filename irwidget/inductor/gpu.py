@@ -170,6 +170,8 @@ def _folding(original: Any) -> Any:
 
 _moved = [0]
 """How many compilations of moved graphs are under way."""
+_results: dict[Any, Any] = {}
+"""What fake operations have returned meanwhile: tensors that are made on no device are on the GPU then."""
 
 
 def _fakes() -> None:
@@ -252,6 +254,7 @@ def moved(module: Any, inputs: list[Any]) -> Generator[list[Any]]:
             one = mode.from_tensor(one, symbolic_context=known, source=known.tensor_source if known else None)
         given.append(on_gpu(one))
     relabel(module)
+    results = private.swap_fake_results(mode.shape_env, (_results, {}))
     _moved[0] += 1
     F: Any = torch.nn.functional
     attend, F.scaled_dot_product_attention = F.scaled_dot_product_attention, attention.scaled_dot_product_attention
@@ -260,6 +263,7 @@ def moved(module: Any, inputs: list[Any]) -> Generator[list[Any]]:
     finally:
         F.scaled_dot_product_attention = attend
         _moved[0] -= 1
+        private.swap_fake_results(mode.shape_env, results)
         mode.from_tensor = from_tensor
 
 

@@ -97,6 +97,7 @@ SITES: Mapping[str, tuple[str, str]] = {
     "fake_dispatch": (_FAKE, "FakeTensor.__torch_dispatch__"),
     "fake_mode_dispatch": (_FAKE, "FakeTensorMode.dispatch"),
     "meta_handlers": (_FAKE, "_DISPATCH_META_HANDLERS"),
+    "fake_results": (_FAKE, "FakeTensorMode.cache"),
     "untraced": ("torch.fx.experimental.proxy_tensor", "disable_proxy_modes_tracing"),
     "dispatch_functionalize": ("torch._subclasses.functional_tensor", "dispatch_functionalize"),
     "init_gpu_context": (_FAKE, "init_gpu_context"),
@@ -224,7 +225,7 @@ def compiled_with(obj: Any) -> dict[str, Any]:
     that is none of PyTorch's own, as a function of graph and inputs. Nothing for what it has not made.
 
     What else it was told (`recompile_limit`, `shapes_spec` ...) is there where it is not what is usual; so is
-    `instead_of`, the name of a backend of PyTorch's own that is not Inductor.
+    `instead_of`, what named a backend of PyTorch's own that is not Inductor as it usually is.
     """
     made = getattr(obj, "dynamo_ctx", None)
     if made is None:
@@ -237,10 +238,13 @@ def compiled_with(obj: Any) -> dict[str, Any]:
     backend = get("innermost_backend")(made.callback)
     said = {"dynamic": made._dynamic, "fullgraph": made.fullgraph, "options": getattr(backend, "config", None)}
     name = getattr(backend, "compiler_name", "")
-    if name not in BACKENDS:
+    if name == "aotinductor":
+        said["options"] = {key: value for key, value in backend.config.items() if key != "aot_inductor.package"}
+        said["instead_of"] = "use_aoti=True"
+    elif name not in BACKENDS:
         said["backend"] = _backend(backend, name)
     elif name != "inductor":
-        said["instead_of"] = name
+        said["instead_of"] = f"backend={name!r}"
     return said | _further(made)
 
 
@@ -357,6 +361,17 @@ def put(name: str, value: Any) -> None:
 def wrap(name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
     """Put `make(original)` in its place. Raises as `get`."""
     put(name, make(get(name)))
+
+
+def swap_fake_results(shapes: Any, ours: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Put `ours` in the place of what fake operations have returned, and `shapes` has of those with symbols; gives that
+    of before. Raises as `get`.
+    """
+    before = get("fake_results"), shapes and shapes.fake_tensor_cache
+    put("fake_results", ours[0])
+    if shapes is not None:
+        shapes.fake_tensor_cache = ours[1]
+    return before
 
 
 def launch_with(launch: Callable[..., None]) -> None:

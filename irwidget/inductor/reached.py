@@ -5,7 +5,7 @@ A pass may break what no input comes to: it is looked for inputs that do, and wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -34,17 +34,19 @@ class Ways:
         """What no inputs have taken, in words."""
         return ", ".join(dict.fromkeys(self._left.values()))
 
-    def take(self, args: Sequence[Any]) -> bool:
-        """Whether these inputs, copies that may be changed, take a way that none has taken before. Raises what it
+    def of(self, args: Sequence[Any]) -> set[Way]:
+        """The ways that these inputs, copies that may be changed, take and none has taken before. Raises what the graph
         raises.
         """
         taken = set[Way]()
         with torch.no_grad():
             _Follower(self._module, taken).run(*args)
-        new = taken & self._left.keys()
-        for way in new:
-            del self._left[way]
-        return bool(new)
+        return taken & self._left.keys()
+
+    def take(self, ways: Iterable[Way]) -> None:
+        """Have these ways taken: inputs that take them are compared."""
+        for way in ways:
+            self._left.pop(way, None)
 
 
 def _is_followed(module: torch.fx.GraphModule) -> bool:

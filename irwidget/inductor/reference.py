@@ -16,7 +16,7 @@ import torch
 
 from irwidget.checking import unsettled
 from irwidget.checking.allowance import ExpectedResult, result_of
-from irwidget.checking.evaluate import Rounding, Wide
+from irwidget.checking.evaluate import Rounding, Wide, random_operator
 from irwidget.checking.expected import CLOSER, SAMPLES, SIZES
 from irwidget.checking.resampling import once, resampled, resized
 from irwidget.inductor import attributes, private
@@ -124,11 +124,12 @@ class Reference:
         ways = Ways(self._graph.module)
         for case in self.cases if ways else ():
             with contextlib.suppress(Exception):
-                ways.take(own(case.args))
+                ways.take(ways.of(own(case.args)))
         for args in others(self.cases[0].args, own) if ways else ():
             with contextlib.suppress(Exception):
-                if ways and ways.take(own(args)):
+                if ways and (new := ways.of(own(args))):
                     self.cases.append(_case(self._graph, args, SAMPLES // 2))
+                    ways.take(new)
         return str(ways)
 
     def look_closer(self) -> bool:
@@ -208,9 +209,8 @@ def _program(outcome: Outcome, args: list[Any]) -> tuple[torch.fx.GraphModule, l
             made = make_fx(functional, table)(*own(args))
     except Exception as error:
         raise _not_in_float64(error) from error
-    for node in made.graph.nodes:
-        if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
-            raise Random(f"random: {node.target} gives other numbers on every run")
+    if operator := random_operator(made):
+        raise Random(f"random: {operator} gives other numbers on every run")
     if _changes(made):
         raise Unexecuted("it changes tensors in place in a way that cannot be evaluated in float64")
     return made, args

@@ -222,7 +222,7 @@ class Compilation:
         depths = self._depths()
         ones, others = self._mates(first), self._mates(second)
         level = {depths[op.graph, op.direction, op.group] for op in (*ones, *others)}
-        return in_one_launch((*ones, *others), side_by_side=len(level) == 1)
+        return in_one_launch(ones, others, side_by_side=len(level) == 1)
 
     def _depths(self) -> dict[tuple[int, str, str], int]:
         """How many launches each launch waits for, one after the other."""

@@ -14,6 +14,7 @@ import io
 import logging
 import os
 import pickle
+import random
 import select
 import struct
 import sys
@@ -174,10 +175,12 @@ def _fork(function: Callable[[], object], memory: int, log: IO[bytes]) -> tuple[
     """Start the copy: its process id, where its answer can be read, and what ends it when it is closed."""
     results, answers = os.pipe()
     lifeline = processes.Lifeline()
+    seeded = random.getstate()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # other threads: the copy uses none of their locks
         child = os.fork()
     if child == 0:
+        random.setstate(seeded)  # which Python seeds anew after a fork
         os.close(results)
         _serve(function, answers, lifeline.theirs, memory, log)
     os.close(answers)

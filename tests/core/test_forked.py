@@ -1,6 +1,7 @@
 """Work in a copy of this process: values and errors come back, crashes do not."""
 
 import os
+import random
 import signal
 import tempfile
 import threading
@@ -32,6 +33,12 @@ def test_the_value_is_computed_elsewhere_on_the_objects_of_this_process():
     assert forked.call(lambda: (id(here), os.getpid())) != (id(here), os.getpid())
     assert forked.call(lambda: id(here)) == id(here)
     assert len(forked.call(lambda: b"x" * 10_000_000)) == 10_000_000
+
+
+def test_random_numbers_of_a_copy_are_those_that_would_be_drawn_here():
+    draws = (random.random, lambda: torch.rand(()).item())
+    first = [forked.call(draw) for draw in draws]
+    assert first == [forked.call(draw) for draw in draws] == [draw() for draw in draws]
 
 
 @pytest.mark.parametrize("kind", ["float8_e5m2", "float8_e8m0fnu", "uint16", "uint64", "complex32", "bfloat16"])

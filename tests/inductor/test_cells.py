@@ -1,5 +1,6 @@
 """Cells that call torch.compile themselves, and training steps."""
 
+import contextlib
 import io
 import re
 import subprocess
@@ -7,10 +8,11 @@ import sys
 from contextlib import redirect_stdout
 
 import pytest
+import torch
 from IPython.terminal.interactiveshell import TerminalInteractiveShell
 
 import irwidget
-from irwidget.inductor import private
+from irwidget.inductor import cells, private
 
 
 @pytest.fixture(scope="module")
@@ -227,3 +229,55 @@ def test_a_training_step_is_lowered_forward_and_backward():
     """In a process of its own: after many other tests the second half was missing once."""
     done = subprocess.run([sys.executable, "-c", TRAINING], capture_output=True, text=True, check=False)
     assert done.stdout.splitlines()[-1:] == ["backward forward"], done.stdout[-2000:] + done.stderr[-2000:]
+
+
+def test_calls_of_what_a_cell_compiles_are_noted_and_run():
+    noted = []
+    before = torch.compile
+    with cells.calls(lambda compiled, args, kwargs: noted.append((compiled, args, kwargs))):
+
+        @torch.compile(dynamic=True)
+        def scaled(x, by=2):
+            """Doubles."""
+            return x * by
+
+        net = torch.nn.Linear(3, 3)
+        made = torch.compile(net, mode="default")
+        for n in (2, 2, 3, *range(4, 20)):
+            assert scaled(torch.ones(n), by=3).tolist() == [3.0] * n
+        assert scaled(torch.ones(2)).tolist() == [2.0, 2.0]
+        x = torch.ones(2, 3)
+        assert torch.equal(made(x), net(x))
+        assert (made.in_features, made.weight is net.weight, list(made.state_dict())) == (
+            3, True, ["_orig_mod.weight", "_orig_mod.bias"],
+        )  # fmt: skip
+    assert torch.compile is before
+    (function, (one,), named), (module, given, none) = noted
+    assert (function.name, function.obj.__doc__, function.options) == (
+        "scaled", "Doubles.", {"dynamic": True, "fullgraph": False, "options": {}},
+    )  # fmt: skip
+    assert (scaled.__name__, scaled.__doc__) == ("scaled", "Doubles.")
+    assert (len(one), named, given[0] is x, none) == (2, {"by": 3}, True, {})
+    assert (module.name, module.obj, module.options) == (
+        "Linear", net, {"dynamic": None, "fullgraph": False, "options": {}},
+    )  # fmt: skip
+    assert [(call.args, call.kwargs) for call in module.calls] == [((x,), {})]
+    assert [(len(call.args[0]), call.kwargs) for call in function.calls] == [(n, {"by": 3}) for n in range(2, 10)]
+    assert function(torch.ones(1), by=5).tolist() == [5.0]
+
+
+def test_what_a_call_makes_itself_is_not_noted_and_an_error_ends_it():
+    noted = []
+    with cells.calls(lambda compiled, *_: noted.append(compiled.name)):
+        inner = torch.compile(lambda x: x + 1)
+
+        @torch.compile
+        def outer(x):
+            return inner(x) / 0 if x.dim() else [][0]
+
+        assert outer(torch.ones(1)).tolist() == [float("inf")]
+        with contextlib.suppress(IndexError):
+            outer(torch.tensor(1.0))
+        assert noted == ["outer"]
+        inner(torch.ones(1))
+    assert noted == ["outer", "<lambda>"]

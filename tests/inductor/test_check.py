@@ -1,5 +1,6 @@
 """--check of torch.compile: what is executed, what is not, and which pass is named."""
 
+import random
 import shutil
 from unittest import mock
 
@@ -417,6 +418,14 @@ def test_random_numbers_are_not_checked(wrong):
     assert wrong or low.check.reason.startswith("random: ")
     graphs = [low.dumps[index].scope.kernel for index in low.check.by_dump]
     assert (graphs.count("graph 0") > 30, graphs.count("graph 1")) == (True, 1)
+
+
+def test_what_is_random_in_a_branch_is_not_checked_and_the_numbers_of_python_are_those_of_eager():
+    branched = lambda x: torch.cond(x.sum() > 0, torch.rand_like, torch.sin, (x,))  # noqa: E731
+    low = irwidget.lower(branched, X.abs(), to="inductor_fx", check=True)
+    assert (low.check.state, low.check.reason[:8]) == ("not checked", "random: ")
+    low = irwidget.lower(lambda x: x * random.random(), X, to="inductor_fx", check=True)
+    assert low.check.state == "equal"
 
 
 def unscaled(graph):
