@@ -20,6 +20,7 @@ MLIR's pretty debug information has callers: `#loc3 = #loc1`, ` at #loc2`.
 _ALIAS = re.compile(rf"^({_NAME}) = ({_MEANING})$", re.M)
 _MAP = re.compile(r"#(?:map|set)\d*")
 _STRING = r'"(?:[^"\\\n]|\\.)*+(?:"|$)'
+_SPELT = re.compile(r"\baffine_(?:map|set)<")
 _AFFINE = re.compile(rf"{_STRING}|\b(affine_(map|set)<[^\n]*?\)>)", re.M)
 _KIND = re.compile(r"[#!][\w$.-]+(?=<)")
 _BRACKET = re.compile(rf"{_STRING}|->|[<>]=|((?:[#!][\w$.-]+|[\w$.]+)?<)|(>)", re.M)
@@ -61,7 +62,7 @@ def shared(whole: str, aliases: str, body: str) -> tuple[str, str]:
             added.append(f"{maps[meaning]} = {meaning}\n")
         return (known.get(meaning) or maps[meaning]) if meaning else found[0]
 
-    if known:
+    if known or not _SPELT.search(whole):  # otherwise all of it is (--mlir-print-local-scope)
         body = _AFFINE.sub(named, body)
     names: dict[str, str] = {}
 
