@@ -144,12 +144,12 @@ def test_attributes_have_the_numbers_of_the_module() -> None:
 
 def test_the_exits_of_a_loop_come_after_its_last_block() -> None:
     """As LLVM prints a loop alone: lines that are in other blocks, too, are told by the label of theirs."""
-    exits = [f"{name}:\n  call void @g() #{{}}\n  ret void, !dbg !{{}}\n\n" for name in ("x", "y")]
+    exits = [f"{name}:\n  call void @g() #{{}}\n  ret void, !dbg !{{}}\n\n" for name in "xyz"]
     loop = "l:\n  call void @h()\n  br i1 %a, label %l, label %x\n\n"
-    before = exits[0].format(7, 8) + exits[1].format(9, 10) + loop
-    part = f"; Loop:\n{loop}; Exit blocks\n{exits[1].format(3, 4)}{exits[0].format(5, 6)}"
-    own = part.replace("#3", "#9").replace("#5", "#7").replace("!4", "!10").replace("!6", "!8")
-    assert as_before(part, before, _free(12, 20)) == own
+    before = "".join(one.format(20 + i, 30 + i) for i, one in enumerate(exits)) + loop
+    alone, own = ("".join(exits[i].format(a + i, b + i) for i in (2, 1, 0)) for a, b in ((3, 6), (20, 30)))
+    part = f"; Loop:\n{loop}; Exit blocks\n"
+    assert as_before(part + alone, before, _free(12, 40)) == part + own
 
 
 def _places(text: str) -> list[str]:
