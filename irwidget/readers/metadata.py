@@ -122,9 +122,10 @@ def _pairs(new: list[str], old: list[str]) -> Iterable[tuple[str, str]]:
         return zip(new, old, strict=True)
     if len(new) + len(old) > _MOST_LINES:
         return ()
-    blocks = SequenceMatcher(None, other, bare).get_matching_blocks()
+    now, then = [*_labelled(new, bare)], [*_labelled(old, other)]
+    blocks = SequenceMatcher(None, then, now).get_matching_blocks()
     same = [(block.b + i, block.a + i) for block in blocks for i in range(block.size)]
-    same += _moved([*_labelled(new, bare)], [*_labelled(old, other)], same)
+    same += _moved(now, then, same)
     return [*((new[i], old[j]) for i, j in same), *_heads(new, old)]
 
 
@@ -144,11 +145,11 @@ def _moved(new: Sequence[_Line], old: Sequence[_Line], same: Sequence[tuple[int,
 
 
 def _labelled(lines: Sequence[str], bare: Sequence[str]) -> Iterator[_Line]:
-    """Lines without numbers, each with the label of its block."""
+    """Lines without numbers, each with the label of its block where that is no number."""
     label = ""
     for line, other in zip(lines, bare, strict=True):
         if found := _LABEL.match(line):
-            label = found[0]
+            label = "" if found[0][:-1].isdecimal() else found[0]
         yield label, other
 
 
