@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import combinations
 
 _NAME = r"[#!][\w.$-]+"
 _MEANING = r"[^\n]*(?:(?<=[\[({<,])[ \t\r]*\n(?:[ \t][^\n]*\n)*+[\])}>][^\n]*)?(?:\n at [^\n]*)*+"
@@ -20,16 +21,24 @@ MLIR's pretty debug information has callers: `#loc3 = #loc1`, ` at #loc2`.
 _ALIAS = re.compile(rf"^({_NAME}) = ({_MEANING})$", re.M)
 _MAP = re.compile(r"#(?:map|set)\d*")
 _STRING = r'"(?:[^"\\\n]|\\.)*+(?:"|$)'
+_SPELT = re.compile(r"\baffine_(?:map|set)<")
 _AFFINE = re.compile(rf"{_STRING}|\b(affine_(map|set)<[^\n]*?\)>)", re.M)
+_MARK = re.compile("[#!]")
 _KIND = re.compile(r"[#!][\w$.-]+(?=<)")
 _BRACKET = re.compile(rf"{_STRING}|->|[<>]=|((?:[#!][\w$.-]+|[\w$.]+)?<)|(>)", re.M)
 """One that opens, with the kind of what is in it, or that closes; others are letters of something else."""
 _BEGINNING = 24
 """Letters by which what aliases stand for is looked for first."""
+_SHORT = 4
+"""Names in what an alias stands for that may be spelt out with brackets of few letters only, at most."""
 _DEEPEST = 100
 """Names that stand for names, at most."""
 _PRELUDE = re.compile(rf"(?:[ \t]*\n|{DEFINITION}\n)*")
-_USE = re.compile(rf"{_STRING}|(?<![\w#!])([#!][A-Za-z_][\w$-]*)", re.M)
+_BEFORE = r"(?:(?<![\w#!])|(?<=[\d?*\]]x))"
+"""What is not before a name, but for the sizes of `tensor<4x!t>`."""
+_USE = re.compile(rf"{_STRING}|{_BEFORE}([#!][A-Za-z_][\w$-]*)", re.M)
+_PLAIN = re.compile(rf"{_STRING}|{_BEFORE}([#!][\w$-]+(?:\.[\w$-]+)+)(?![\w.$<-])", re.M)
+"""What is spelt out without brackets: `!x.t`."""
 
 
 def apart(text: str) -> tuple[str, str]:
@@ -42,12 +51,15 @@ def apart(text: str) -> tuple[str, str]:
 def shared(whole: str, aliases: str, body: str) -> tuple[str, str]:
     """The part with the whole's names for what both have an alias for, and the aliases that the whole lacks."""
     head = _PRELUDE.match(whole)
-    spelt = _known(whole[: head.end() if head else 0])
-    known, groups = spelt.known, spelt.groups
+    stop = head.end() if head else 0
+    spelt = _known(whole[:stop])
+    known, groups = spelt.known, _but_for(spelt.groups, whole[stop:], body)
     for start, meanings in spelt.otherwise:  # spelt out where a function has it once
         if start in body:
             for meaning, name in meanings:
                 body = body.replace(meaning, name)
+    if spelt.plain:
+        body = _PLAIN.sub(lambda found: known.get(found[1], found[1]) if found[1] else found[0], body)
     taken = set(known.values())
     added: list[str] = []
     maps: dict[str, str] = {}
@@ -61,7 +73,7 @@ def shared(whole: str, aliases: str, body: str) -> tuple[str, str]:
             added.append(f"{maps[meaning]} = {meaning}\n")
         return (known.get(meaning) or maps[meaning]) if meaning else found[0]
 
-    if known:
+    if known or not _SPELT.search(whole):  # otherwise all of it is (--mlir-print-local-scope)
         body = _AFFINE.sub(named, body)
     names: dict[str, str] = {}
 
@@ -121,6 +133,12 @@ class _Groups:
     """How they begin, up to the first name in them."""
 
 
+def _but_for(groups: _Groups, whole: str, body: str) -> _Groups:
+    """Those without what a module has spelt out itself: an operation may print `<...>` where others have a name."""
+    bare = [one for one in groups.names if one.startswith("<") and _start(one) in body and one in whole]
+    return _groups({one: name for one, name in groups.names.items() if one not in bare}) if bare else groups
+
+
 @dataclass(frozen=True, slots=True)
 class _Known:
     """The aliases that a text begins with."""
@@ -130,6 +148,8 @@ class _Known:
     groups: _Groups
     otherwise: Sequence[tuple[str, Sequence[tuple[str, str]]]]
     """What is spelt out otherwise, by how it begins."""
+    plain: bool
+    """Whether anything is without brackets."""
 
 
 @lru_cache(4)
@@ -142,13 +162,16 @@ def _known(aliases: str) -> _Known:
     groups: dict[str, str] = {}
     otherwise: dict[str, list[tuple[str, str]]] = {}
     twice: set[str] = set()
+    short: dict[str, str] = {}
     whole: dict[str, str] = {}
     for meaning, name in known.items():
         spelling = _USE.sub(lambda found: whole.get(found[1], found[0]) if found[1] else found[0], meaning)
         whole[name] = spelling
         if (found := _KIND.match(meaning)) and _folded(meaning, _groups({meaning: name})) == name:
             bare = meaning[found.end() :]
-            for one in (meaning, bare if len(bare) >= _BEGINNING else meaning):
+            if len(bare) < _BEGINNING:
+                short[name] = bare
+            for one in _spellings(meaning, found.end(), short):
                 if groups.setdefault(one, name) != name:
                     twice.add(one)
         elif spelling.endswith((">", "}", ")")) and not _AFFINE.match(spelling):
@@ -156,12 +179,30 @@ def _known(aliases: str) -> _Known:
     for meanings in otherwise.values():
         meanings.sort(key=lambda one: len(one[0]), reverse=True)
     kept = _groups({one: name for one, name in groups.items() if one not in twice})
-    return _Known(known, kept, list(otherwise.items()))
+    return _Known(known, kept, list(otherwise.items()), any(map(_PLAIN.fullmatch, known)))
+
+
+def _spellings(meaning: str, kind: int, short: Mapping[str, str]) -> Iterator[str]:
+    """How brackets may be spelt of which the kind takes so many letters: with it and without, and what is named in them
+    with its `short` brackets, too, which stand for it nowhere else: `key = <>`.
+    """
+    inside = [name for name in dict.fromkeys(found[1] for found in _USE.finditer(meaning)) if name in short]
+    for count in range(1 + min(len(inside), _SHORT)):
+        for names in combinations(inside[:_SHORT], count):
+            spelt = _USE.sub(lambda found, names=names: short[found[1]] if found[1] in names else found[0], meaning)
+            yield spelt
+            if len(meaning) - kind >= _BEGINNING:
+                yield spelt[kind:]
 
 
 def _groups(names: Mapping[str, str]) -> _Groups:
-    starts = dict.fromkeys(re.split("[#!]", one[1:], maxsplit=1)[0] for one in names)
+    starts = dict.fromkeys(map(_start, names))
     return _Groups(names, max(map(len, names), default=0), list(starts))
+
+
+def _start(spelling: str) -> str:
+    """How something begins that is spelt out, up to the first name in it."""
+    return _MARK.split(spelling[1:], maxsplit=1)[0]
 
 
 def _free(name: str, taken: set[str]) -> str:

@@ -16,6 +16,8 @@ from irwidget.readers.putting import PutTarget, put
 from irwidget.trace import Content, Scope, predecessors
 
 _KEPT = 8
+_COMPARED = 3
+"""A dump, the one before it, and that one's own."""
 
 
 class Composer:
@@ -26,6 +28,7 @@ class Composer:
         self._plans = plans
         self._kept: OrderedDict[int, PlacedText] = OrderedDict()
         """The modules that were composed last: the next builds on one of them, most often."""
+        self._stripped: OrderedDict[int, PlacedText] = OrderedDict()
         self._functions = Functions(log, plans)
         self._before = predecessors([_Placed(plan.scope, plan.language) for plan in plans])
 
@@ -41,7 +44,7 @@ class Composer:
         if before < 0:
             return True
         other = self._plans[before]
-        if plan.base < 0 and other.base < 0 and other.stage.like < 0:
+        if plan.base < 0 and other.base < 0 and other.stage.like < 0 and not _is_stripped(plan, shown):
             return plan.stage.piece.digest != other.stage.piece.digest
         return self._text(before).text != shown.text
 
@@ -50,9 +53,18 @@ class Composer:
         while plan.stage.like >= 0:
             index = plan.stage.like
             plan = self._plans[index]
-        if plan.base < 0:
-            return own(self._log, plan.stage.piece)
-        return self._composed(index)
+        return self._own(index) if plan.base < 0 else self._composed(index)
+
+    def _own(self, index: int) -> PlacedText:
+        """The text of a stage as it was printed; one without its locations is kept, as the next is compared with it."""
+        if index in self._stripped:
+            return self._stripped[index]
+        text = own(self._log, self._plans[index].stage.piece)
+        if _is_stripped(self._plans[index], text):
+            self._stripped[index] = text
+            while len(self._stripped) > _COMPARED:
+                self._stripped.popitem(last=False)
+        return text
 
     def _composed(self, index: int) -> PlacedText:
         """The module of a stage: that of the stage that it builds on, with the newest text of each part."""
@@ -84,6 +96,12 @@ class Composer:
             part = PlacedText(self._functions.text(number, symbol))
             whole = put(whole, part, PutTarget("llvm", "", symbol)) or whole
         return used(whole)
+
+
+def _is_stripped(plan: TextPlan, shown: PlacedText) -> bool:
+    """Whether a text may be shorter than what was printed, by locations, which may be all that changed."""
+    printed = plan.stage.piece.printed
+    return printed.language == "mlir" and len(shown.text) < printed.stop - printed.start
 
 
 @dataclass(frozen=True, slots=True)

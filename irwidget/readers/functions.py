@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from irwidget.readers.log import Log
 from irwidget.readers.loops import put_loop
@@ -23,7 +23,7 @@ class Functions:
         self._plans = plans
         self._before: dict[tuple[int, str], int] = {}
         """For a stage and a function of it, the stage that has the function's text before."""
-        self._kept: OrderedDict[tuple[int, str], tuple[str, Free]] = OrderedDict()
+        self._kept: OrderedDict[tuple[int, str], tuple[str, Mapping[str, Free]]] = OrderedDict()
         """Texts, and the numbers that are free in their module."""
         last: dict[str, int] = {}
         module = -1
@@ -50,12 +50,12 @@ class Functions:
             self._keep(number, symbol, text, spare)
         return text
 
-    def _of_module(self, at: int, symbol: str) -> tuple[str, Free]:
+    def _of_module(self, at: int, symbol: str) -> tuple[str, Mapping[str, Free]]:
         module = own(self._log, self._plans[at].stage.piece).text
         found = span(module, PutTarget("llvm", "", symbol))
-        return (module[found[0] : found[1]], free(module, found[0])) if found else ("", Free(0, 0))
+        return (module[found[0] : found[1]], free(module, found[0])) if found else ("", free("", 0))
 
-    def _after(self, number: int, symbol: str, before: str, spare: Free) -> str:
+    def _after(self, number: int, symbol: str, before: str, spare: Mapping[str, Free]) -> str:
         plan = self._plans[number]
         assert plan.target
         part = own(self._log, plan.stage.piece).text
@@ -67,7 +67,7 @@ class Functions:
         part = as_before(part, before, spare)
         return (put_loop(before, part) or before) if plan.target.loop else part
 
-    def _keep(self, number: int, symbol: str, text: str, spare: Free) -> None:
+    def _keep(self, number: int, symbol: str, text: str, spare: Mapping[str, Free]) -> None:
         self._kept[number, symbol] = text, spare
         while len(self._kept) > _KEPT:
             self._kept.popitem(last=False)

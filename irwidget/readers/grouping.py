@@ -19,8 +19,6 @@ from irwidget.trace import shared_scope
 
 _LOOKED_AT = 1 << 23
 """Bytes of a dump that are looked at for what it defines."""
-_STEP = 2
-"""Blanks by which what is in a module is indented."""
 _WORD = re.compile(r"[A-Za-z0-9]+")
 _SELECTS = ("isel", "irtranslator")
 """What the names of passes end in that make machine IR of a function."""
@@ -58,6 +56,8 @@ class Piece:
     """Of MLIR: those that are in a module of the module."""
     outer: frozenset[str] = frozenset()
     """The others."""
+    modules: tuple[mlir.Nested, ...] = ()
+    """Of MLIR, of a module: those in it."""
     kinds: frozenset[str] = frozenset()
     """Of MLIR: the operations that functions are written with, `tt.func`."""
     module: str = ""
@@ -67,8 +67,8 @@ class Piece:
     names: frozenset[str] = frozenset()
     """Of MLIR, of an operation without a symbol: all symbols that it names."""
     members: frozenset[str] = frozenset()
-    """Of MLIR, of an operation that is no module and has functions in it: each with its operation, `gpu.func @f`, and,
-    on another line, its signature."""
+    """Of MLIR, of an operation in a module that has functions in it: each with its operation, `gpu.func @f`, and, on
+    another line, its signature."""
     twice: frozenset[Namesake] = frozenset()
     """Of MLIR, of a module that is part of no other: the functions of which several have one name."""
     signature: bytes = b""
@@ -153,7 +153,7 @@ def looked_at(log: Log, printed: PrintedDump, sets: _Sets) -> Piece:
             return Piece(printed, digest.digest(), body.operation, body.symbol, own, signature=signature)
         functions = mlir.functions(head)
         defines = once(one.symbol for one in functions)
-        inner = once(one.symbol for one in functions if one.indent > _STEP)
+        inner = once(one.symbol for one in functions if one.indent > mlir.STEP)
         child, names = "", once(())
         if not printed.scope.whole:
             child = min((one.symbol for one in functions), default="")
@@ -168,6 +168,7 @@ def looked_at(log: Log, printed: PrintedDump, sets: _Sets) -> Piece:
             defines,
             inner,
             once(defines - inner),
+            tuple(mlir.nested(head, functions)) if inner and printed.scope.whole else (),
             once(one.operation for one in functions if printed.scope.whole),
             members=once(() if printed.scope.whole else (_signed(head, one) for one in functions)),
             twice=_twice(head, functions, printed.start)
@@ -227,13 +228,18 @@ class Groups:
                 self._hear(one)
                 continue
             piece = looked_at(self._log, self._placed(one), self._sets)
-            if self.all and _is_nested(self.all[-1].module, piece) and not _is_start(self.all[-1], piece):
-                piece = replace(piece, nested=True, child=min(piece.defines))
+            if self.all and _is_nested(self.all[-1], piece):
+                piece = replace(piece, nested=True, child=min(piece.defines), members=self._members(piece))
             elif self.all and _is_filtered(self.all[-1].module, piece):
                 functions = shared_scope(function=", ".join(sorted(piece.defines)))
                 piece = replace(piece, printed=replace(piece.printed, scope=functions))
             group = self._group(piece)
             group.add(piece)
+
+    def _members(self, piece: Piece) -> frozenset[str]:
+        """The functions right in a module that is part of another, each with its signature."""
+        data = self._log.read(piece.printed.start, min(piece.printed.stop, piece.printed.start + _LOOKED_AT))
+        return frozenset(_signed(data, one) for one in mlir.functions(data) if one.indent == mlir.STEP)
 
     def _placed(self, printed: PrintedDump) -> PrintedDump:
         """A loop or region that LLVM's code generator prints, with its function: the last printed where that has it."""
@@ -279,13 +285,24 @@ class Groups:
         return made
 
 
-def _is_nested(module: Piece | None, piece: Piece) -> bool:
+def _is_nested(current: LoggedCompilation, piece: Piece) -> bool:
     """Whether a module is a part of the one that was printed last: what it has is deeper inside that one."""
+    module = current.module
     if module is None or not piece.whole or piece.printed.language != "mlir" or piece.printed.scope.anchor:
+        return False
+    if not piece.outer & module.outer and any(is_same(one, piece) for one in module.modules):
+        return True
+    if _is_start(current, piece):
         return False
     if not piece.outer and module.outer:  # its functions, too, are deeper inside of it
         return bool(piece.inner & module.inner) and not piece.inner & module.outer
     return bool(piece.outer & module.inner) and not piece.outer & module.outer
+
+
+def is_same(nested: mlir.Nested, piece: Piece) -> bool:
+    """Whether a dump may be a newer text of a module in a module."""
+    one, other = (nested.outer, piece.outer) if nested.outer or piece.outer else (nested.inner, piece.inner)
+    return nested.symbol == piece.symbol and bool(one & other)
 
 
 def _is_start(current: LoggedCompilation, piece: Piece) -> bool:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from irwidget.readers import mlir
-from irwidget.readers.grouping import Piece
+from irwidget.readers.grouping import Piece, is_same
 from irwidget.readers.log import Log
 from irwidget.trace import Scope
 
@@ -20,8 +20,11 @@ _SEVERAL = (
     "Which of several {} its texts are, the log does not say of all: they are not compared with each other. Dumps of "
     "their module have each as the module had it (--mlir-print-ir-module-scope shows all of it)"
 )
+_LEAST, _SHARE = 2, 3
+"""So many texts that did not change, and one of so many, are those of a log that has all passes."""
 _BY_TYPES = "Texts of several {} are told apart by what these take and return{}"
 _BY_TEXTS = ", or by what they were before a pass"
+_BY_ORDER = ", or by what was printed before and after them"
 
 
 def told_apart(log: Log, pieces: Sequence[Piece]) -> tuple[Sequence[Piece], Sequence[str]]:
@@ -33,6 +36,7 @@ def told_apart(log: Log, pieces: Sequence[Piece]) -> tuple[Sequence[Piece], Sequ
     of one that the module has several of, each dump has a name of its own, which no other is compared with, but for the
     one before and the one after a pass.
     """
+    pieces, nameless = _modules_apart(pieces)
     places = _Places(log, pieces)
     found = {i: place for i, piece in enumerate(pieces) if (place := places.take(i, piece))}
     kinds: defaultdict[str, set[str]] = defaultdict(set)
@@ -59,8 +63,28 @@ def told_apart(log: Log, pieces: Sequence[Piece]) -> tuple[Sequence[Piece], Sequ
             printed = replace(pieces[i].printed, scope=Scope(function=name))
             own = container if _name(pieces[i]) in places.twice else None
             made[i] = replace(pieces[i], printed=printed, container=own)
-    by = {name: _BY_TEXTS if name in places.by_text else "" for name in unknown}
+    unknown |= dict.fromkeys(nameless, True)
+    by = {name: "".join(words for words, names in places.by.items() if name in names) for name in unknown}
     return made, [(_SEVERAL if lost else _BY_TYPES).format(name, by[name]) for name, lost in unknown.items()]
+
+
+def _modules_apart(pieces: Sequence[Piece]) -> tuple[Sequence[Piece], Sequence[str]]:
+    """The dumps, and what modules in the module are called of which nothing tells which they are, as others have their
+    name, or no name either, and their functions: each dump of one has a name of its own, too.
+    """
+    made: list[Piece] = []
+    unknown: dict[str, None] = {}
+    module: Piece | None = None
+    for i, piece in enumerate(pieces):
+        if piece.whole and piece.printed.language == "mlir" and piece.digest:
+            module = piece
+        if piece.nested and module is not None and sum(is_same(one, piece) for one in module.modules) > 1:
+            unknown[
+                f"{piece.operation} @{piece.symbol}" if piece.symbol else f"{piece.operation} of @{piece.child}"
+            ] = None
+            piece = replace(piece, symbol="", child=f"{piece.child} (text {i})")
+        made.append(piece)
+    return made, [*unknown]
 
 
 def _name(piece: Piece) -> str:
@@ -89,8 +113,9 @@ class _Places:
         others = {name for name, found in containers.items() if len(found) > 1 and name.partition("@")[2] not in known}
         self.double = self.twice | others
         """Those, and the ones that several operations have which are in no module that was printed."""
-        self.by_text: set[str] = set()
-        """Those that a text has told apart."""
+        self.by: dict[str, set[str]] = {_BY_TEXTS: set(), _BY_ORDER: set()}
+        """Those that something else than their types has told apart."""
+        self._all = _has_all(pieces, self.twice)
         self._around: dict[str, tuple[str, str]] = {}
         self._module = next((piece for piece in pieces if piece.twice), None)
         self._now: dict[str, dict[str, bytes]] = {}
@@ -110,7 +135,7 @@ class _Places:
             return None
         name = _name(piece)
         if self._module is not None and any(one.name == name for one in self._module.twice):
-            return piece.operation, self._of_module(name, piece, self._module)
+            return piece.operation, self._of_module(at, name, piece, self._module)
         last, following = self._around.get(name), self._next[at].get(name)
         if name not in self.double:
             return piece.operation, last and last[0]
@@ -118,7 +143,7 @@ class _Places:
         found = {one[0] for one in (last, following) if one and one[1] == signature}
         return piece.operation, found.pop() if last and len(found) == 1 else None
 
-    def _of_module(self, name: str, piece: Piece, module: Piece) -> str | None:
+    def _of_module(self, at: int, name: str, piece: Piece, module: Piece) -> str | None:
         same = [one for one in module.twice if (one.name, one.signature) == (name, piece.signature)]
         if len(same) < 2:
             return same[0].container if same else None
@@ -140,8 +165,27 @@ class _Places:
             else:
                 now |= dict.fromkeys(found, text)
         if container is not None:
-            self.by_text.add(name)
+            self.by[_BY_TEXTS].add(name)
+            return container
+        container = self._by_order(at, name, [one.container for one in same])
+        if container is not None:
+            self.by[_BY_ORDER].add(name)
+            if piece.printed.when == "before":
+                ran[-1] = container, text, [container]
+            else:
+                now[container] = text
         return container
+
+    def _by_order(self, at: int, name: str, containers: Sequence[str]) -> str | None:
+        """The module in which a function is that was printed between two dumps of it: a pipeline runs to its end on one
+        before it begins on the next.
+        """
+        if not self._all:
+            return None
+        last, following = self._around.get(_inside(name)), self._next[at].get(_inside(name))
+        if not last or not following or last != following or containers.count(last[0]) != 1:
+            return None
+        return last[0]
 
     def _update(self, piece: Piece) -> None:
         """Take the texts of what is in a module of the module, or in another operation, from its own dump."""
@@ -168,7 +212,30 @@ class _Places:
 def _members(piece: Piece) -> dict[str, tuple[str, str]]:
     """The functions inside of an operation, with its symbol and their signatures."""
     parts = (one.partition("\n") for one in piece.members)
-    return {name: (piece.symbol, signature) for name, _, signature in parts}
+    return {_inside(name) if piece.nested else name: (piece.symbol, signature) for name, _, signature in parts}
+
+
+def _inside(name: str) -> str:
+    """How a function is called that is in a module in the module."""
+    return f"module {name}"
+
+
+def _has_all(pieces: Sequence[Piece], twice: Collection[str]) -> bool:
+    """Whether passes that changed nothing have a dump, too, by how many texts are what they were: a few are even where
+    MLIR prints what it takes for changed (--mlir-print-ir-after-change). Of those in `twice` nothing is known.
+    """
+    last: dict[Scope, bytes] = {}
+    count = same = 0
+    for piece in pieces:
+        if piece.printed.when != "after" or not piece.digest or _name(piece) in twice:
+            continue
+        before = last.get(piece.printed.scope)
+        count += before is not None
+        same += before == piece.digest
+        if piece.whole:
+            last.clear()
+        last[piece.printed.scope] = piece.digest
+    return same >= _LEAST and same * _SHARE >= count
 
 
 class _Texts:

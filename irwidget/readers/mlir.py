@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from irwidget.readers import aliases
@@ -78,6 +79,8 @@ def named(text: str) -> tuple[str, str]:
     return text.rpartition("::")[2] or text, ""
 
 
+STEP = 2
+"""Blanks by which what is in a module is indented."""
 _STRING = re.compile(rb'"(?:[^"\\\n]|\\.)*+(?:"|$)', re.M)
 _ALIAS = aliases.DEFINITION.encode()
 _PRELUDE = re.compile(rb"(?:[ \t\r]*(?://[^\n]*)?\n|%b\n)*" % _ALIAS)
@@ -241,6 +244,39 @@ def functions(data: bytes) -> list[Function]:
             made.append(Function(found[2].decode(), symbol, len(found[1]), found.start()))
         end = data.find(b"\n", at) + 1 or len(data)  # one a line
     return made
+
+
+_NESTED = re.compile(
+    rb'^([ \t]+)"?(?:builtin\.)?module"?'
+    rb'(?: @(?:"([^"\n]*)"|([\w$.-]+))| ?\([^\n]*?sym_name = "([^"\n]*)"|(?=[ (]))[^\n]*$',
+    re.M,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """A module in a module."""
+
+    symbol: str
+    """Empty where it has none."""
+    outer: frozenset[str]
+    """The functions right in it."""
+    inner: frozenset[str]
+    """Those deeper inside."""
+
+
+def nested(data: bytes, functions: Sequence[Function]) -> Iterator[Nested]:
+    """The modules in the module that a text is, of which these are the functions."""
+    for found in _NESTED.finditer(data) if functions and b"module" in data else ():
+        indent = len(found[1])
+        if not _opens(found[0]):
+            continue
+        close = re.compile(rb"^[ \t]{%d}\}" % indent, re.M).search(data, found.end())
+        end = close.start() if close else len(data)
+        inside = [one for one in functions if found.end() < one.at < end]
+        outer = frozenset(one.symbol for one in inside if one.indent == indent + STEP)
+        symbol = (found[2] or found[3] or found[4] or b"").decode(errors="replace")
+        yield Nested(symbol, outer, frozenset(one.symbol for one in inside) - outer)
 
 
 _RENAMED = re.compile(rb"(?<=[%#])[\w$.-]+")

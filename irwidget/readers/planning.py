@@ -36,9 +36,9 @@ _INLINED = (
     "the module: the log has only what it was inlined into (-print-module-scope has all of it)"
 )
 _NUMBERS = (
-    "functions were printed alone, in which LLVM numbers metadata (!3) anew: by the lines that are the same it has the "
-    "numbers of the module printed last, else such as nothing explains; those of attributes (#5) are as LLVM printed "
-    "them (-print-module-scope has all of it)"
+    "functions were printed alone, in which LLVM numbers metadata (!3) and attributes (#5) anew: by the lines that are "
+    "the same they have the numbers of the module printed last, else such as nothing explains; what changes only "
+    "numbers there does not show (-print-module-scope has all of it)"
 )
 _NUMBERED = re.compile(r"[!#]\d")
 

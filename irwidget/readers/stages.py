@@ -175,6 +175,8 @@ def _cut(piece: Piece) -> str:
 
 def _scope(piece: Piece) -> Scope:
     """What a dump shows; operations without a symbol are told apart by one in them."""
+    if piece.nested and piece.symbol:
+        return shared_scope(function=f"{piece.operation} @{piece.symbol}")
     if piece.nested or (piece.child and not piece.symbol and piece.printed.scope.function):
         return shared_scope(function=f"{piece.operation} of @{piece.child}")
     return piece.printed.scope

@@ -112,3 +112,31 @@ def test_what_two_names_stand_for_without_their_kinds_is_none_of_them():
     assert shared(whole, "", part) == ("", f"x.y layout({inner}) queue(#q)\n")
     one = whole.replace(f"#q = #vm.queue{inner}\n", "").replace("#q", "1")
     assert shared(one, "", f"x.y layout({inner})\n") == ("", "x.y layout(#p)\n")
+
+
+def test_what_is_named_in_a_name_may_be_spelt_out_with_brackets_of_few_letters():
+    """As HEIR has them: `<>` is a key in a ciphertext, and anything elsewhere; sizes may stand right before a name."""
+    names = (
+        "#key = #lwe.key<>\n#one = #lwe.encoding<factor = 1>\n#space = #lwe.space<degree = 1024, key = #key>\n"
+        "!ct = !lwe.ciphertext<space = #space, encoding = #one, key = #key>\n!sk = !lwe.secret_key\n"
+    )
+    space, full = "<degree = 1024, key = <>>", "!lwe.ciphertext<space = {}, encoding = {}, key = <>>"
+    for encoding in ("<factor = 1>", "#lwe.encoding<factor = 1>"):
+        ciphertext = full.format(space, encoding)
+        part = f"x.y %a, <> : tensor<4x{ciphertext}>, !lwe.secret_key, !lwe.secret_key.b, vector<[4]x!lwe.secret_key>\n"
+        assert shared(f"{names}module {{\n}}\n", "", part) == (
+            "",
+            "x.y %a, <> : tensor<4x!ct>, !sk, !lwe.secret_key.b, vector<[4]x!sk>\n",
+        )
+    assert (
+        arranged(f"{names}module {{\n  x.y tensor<4x!sk>\n}}\n")
+        == "!sk = !lwe.secret_key\nmodule {\n  x.y tensor<4x!sk>\n}\n"
+    )
+
+
+def test_an_operation_may_spell_out_what_has_a_name_elsewhere():
+    """It is left as it is where the module has it so."""
+    whole = "!gk = !lattigo.galois_key<galoisElement = 7937 : i64>\nmodule {{\n  x.gen {} : !gk\n}}\n"
+    part = "x.gen <galoisElement = 7937 : i64> : !lattigo.galois_key<galoisElement = 7937 : i64>\n"
+    for spelling in ("!gk", "<galoisElement = 7937 : i64>"):
+        assert shared(whole.format(spelling), "", part) == ("", f"x.gen {spelling} : !gk\n")

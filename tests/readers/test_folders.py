@@ -224,7 +224,10 @@ def test_clang():
     assert low.text.startswith("# Machine code for function f: ")
     assert not low.failure
     loops, inlined, numbers, unchanged = low.diagnostics  # a rotated loop has other blocks
-    assert "on, functions were printed alone, in which LLVM numbers metadata (!3) anew" in numbers.message
+    assert (
+        "on, functions were printed alone, in which LLVM numbers metadata (!3) and attributes (#5) anew"
+        in numbers.message
+    )
     assert "InlinerPass, on, a function that was inlined wherever it was called" in inlined.message
     assert "LoopRotatePass, on, there are loops that are shown by themselves" in loops.message
     assert unchanged.message.startswith("3 passes that changed nothing are left out")

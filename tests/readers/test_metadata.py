@@ -103,10 +103,53 @@ def test_what_no_line_tells_has_a_number_of_its_own() -> None:
         "define i8 @f() !dbg !3 {\n  %1 = shl i32 %0, 1, !dbg !4\n  call void @g(), !dbg !5\n  ret void, !dbg !6\n}\n"
     )
     # One number of before has become two: neither line tells which of them it is.
-    assert _places(as_before(after, before, Free(10, 20))) == ["!7", "!20", "!21", "!22"]
-    assert _places(as_before(after.replace("!4", "!40"), before, Free(10, 20))) == ["!7", "!40", "!41", "!42"]
-    assert _places(as_before(after.replace("!4", "!9"), before, Free(4, 4))) == ["!7", "!10", "!5", "!6"]
-    assert _places(as_before(after.replace("!6", "!5"), before, Free(4, 4))) == ["!7", "!4", "!9", "!9"]
+    assert _places(as_before(after, before, _free(10, 20))) == ["!7", "!20", "!21", "!22"]
+    assert _places(as_before(after.replace("!4", "!40"), before, _free(10, 20))) == ["!7", "!40", "!41", "!42"]
+    assert _places(as_before(after.replace("!4", "!9"), before, _free(4, 4))) == ["!7", "!10", "!5", "!6"]
+    assert _places(as_before(after.replace("!6", "!5"), before, _free(4, 4))) == ["!7", "!4", "!9", "!9"]
+
+
+def _free(first: int, own: int) -> dict[str, Free]:
+    return dict.fromkeys("!#", Free(first, own))
+
+
+ALONE = """\
+; Function Attrs: {0}
+define void @f() #{1} {{
+  call void @g() #{2}
+  call void @h() #{3}
+  br i1 %a, label %b, label %c
+
+b:
+  call void @g() #{3}
+  br label %c
+
+c:
+  call void @g() #{2}
+  ret void, !dbg !5
+}}
+"""
+
+
+def test_attributes_have_the_numbers_of_the_module() -> None:
+    """LLVM counts those of calls from the last that a function has: with one more there, all are others."""
+    before = ALONE.format("cold", 0, 8, 9)
+    assert as_before(ALONE.format("cold", 0, 4, 5), before, _free(12, 20)) == before
+    assert as_before(ALONE.format("cold", 1, 5, 6), before, _free(12, 20)) == before
+    # The function's own are told by the comment above it; what is new there has a number that nothing explains.
+    assert as_before(ALONE.format("hot", 1, 5, 6), before, _free(12, 20)) == ALONE.format("hot", 20, 8, 9)
+    one = ALONE.format("cold", 1, 5, 6).replace("  call void @g() #6", "  call void @g() #5")
+    assert re.findall(r"#\d+", as_before(one, before, _free(12, 20))) == ["#0", "#20", "#21", "#20", "#20"]
+
+
+def test_the_exits_of_a_loop_come_after_its_last_block() -> None:
+    """As LLVM prints a loop alone: lines that are in other blocks, too, are told by the label of theirs."""
+    exits = [f"{name}:\n  call void @g() #{{}}\n  ret void, !dbg !{{}}\n\n" for name in "xyz"]
+    loop = "l:\n  call void @h()\n  br i1 %a, label %l, label %x\n\n"
+    before = "".join(one.format(20 + i, 30 + i) for i, one in enumerate(exits)) + loop
+    alone, own = ("".join(exits[i].format(a + i, b + i) for i in (2, 1, 0)) for a, b in ((3, 6), (20, 30)))
+    part = f"; Loop:\n{loop}; Exit blocks\n"
+    assert as_before(part + alone, before, _free(12, 40)) == part + own
 
 
 def _places(text: str) -> list[str]:
@@ -115,11 +158,13 @@ def _places(text: str) -> list[str]:
 
 def test_a_number_that_is_none_is_text() -> None:
     long = "!" + "1" * 5000  # more digits than Python makes a number of
-    assert as_before(f"  ret void, !dbg {long}", f"  ret void, !dbg {long}", Free(0, 0)) == f"  ret void, !dbg {long}"
+    assert as_before(f"  ret void, !dbg {long}", f"  ret void, !dbg {long}", _free(0, 0)) == f"  ret void, !dbg {long}"
 
 
 def test_what_nothing_refers_to_is_not_explained() -> None:
     text = "define void @f() {\n  ret void, !dbg !2\n}\n!2 = !DILocation(scope: !3)\n!3 = !{}\n!4 = !{!3}\n"
     assert used(PlacedText(text, (None,) * 7)) == PlacedText(text.replace("!4 = !{!3}\n", ""), (None,) * 6)
-    assert free(text, 0) == Free(5, 5)
-    assert free("define void @f() {\n}\n", 7) == Free(0, 7)
+    assert free(text, 0) == {"!": Free(5, 5), "#": Free(0, 0)}
+    assert free("define void @f() {\n}\nattributes #3 = { cold }\n", 7) == {"!": Free(0, 7), "#": Free(4, 11)}
+    text = "define void @f() #1 {\n  ret void\n}\n\nattributes #0 = { cold }\nattributes #1 = { hot }\n"
+    assert used(PlacedText(text)) == PlacedText(text.replace("attributes #0 = { cold }\n", ""))
