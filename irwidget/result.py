@@ -20,9 +20,9 @@ from irwidget.reducing import reduce as reducing
 from irwidget.reducing.reduce import Predicate, Progress
 from irwidget.reducing.report import Reduced
 from irwidget.toolchain import triton_layouts
+from irwidget.toolchain.named import Constants
 from irwidget.toolchain.run import Options
 from irwidget.toolchain.triton_layouts import Ask
-from irwidget.toolchain.weights import Constants
 from irwidget.trace import Diagnostic, Dump, Failure, Step, Trace, Verdict, file, not_checked, plain
 from irwidget.triton_schedule import Schedule
 

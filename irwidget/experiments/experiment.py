@@ -15,16 +15,17 @@ from irwidget.errors import UsageError
 from irwidget.experiments import files, hints, passes
 from irwidget.experiments.passes import Planned
 from irwidget.frontends import pytorch, raw_text
-from irwidget.toolchain import budget
+from irwidget.toolchain import budget, named
+from irwidget.toolchain.named import Constants, Naming
 from irwidget.toolchain.run import Interrupted, Options, Progress, Source
-from irwidget.toolchain.weights import Constants, named
-from irwidget.trace import Diagnostic, Failure, Step, Trace, Verdict, not_checked, syntax
+from irwidget.trace import Diagnostic, Failure, Step, Trace, Verdict, not_checked
 
 Judge = Callable[[Trace, Options, Source | None], Verdict]
 """The verdict on what was made of a source, or of the object itself, held against what the original lowering is of."""
 _Lowering = TypeVar("_Lowering", bound=failures.Held)
 _OF_A_LAUNCH = ("arch", "specialization", "grid", "launched_at", "signature")
 """Facts of how a kernel is launched, which no pass finds out: they are those of the original."""
+_BY_LINE = "constants without a name are taken for those of the same lines before"
 _IN_FULL = "lower with elide=False (--no-elide), and edit that"
 
 
@@ -193,7 +194,7 @@ class Experiment(Generic[_Lowering]):
         if reader and self._left_out and not self.problems():  # an error of the text is told first
             raise UsageError(f"{self._left_out}, which {reader} needs: {_IN_FULL}")
         with failures.limited(options):
-            source = self._source(self.constants)
+            source = self._source(self._naming)
             try:
                 trace = source.run(steps, options, target=self.original.trace.target)
             except Interrupted as interrupted:
@@ -215,17 +216,28 @@ class Experiment(Generic[_Lowering]):
         if self._left_out:
             return not_checked(f"{self._left_out}: {_IN_FULL}")
         start = "the edited text" if self.is_edited else f"dump {self.index} of {self.original.trace.name}"
-        return checking.with_start(self.judge(trace, options, source), start)
+        verdict = checking.with_start(self.judge(trace, options, source), start)
+        if self.is_edited and source.naming and source.naming.by_line:
+            return replace(verdict, reason="; ".join(filter(None, (verdict.reason, _BY_LINE))))
+        return verdict
 
     @property
     def _left_out(self) -> str:
-        """Which values nothing here has; empty when all are in the text or known by their names."""
-        given = named(self.text, self.constants.types, syntax.written(self._before)) if self.constants else []
-        names = [name for name in syntax.left_out(self.text) if name not in given]
+        """Which values nothing here has; empty when all are in the text or known."""
+        names = named.left_out(self.text, self._naming)
         return f"This text leaves out the values of {', '.join(names)}" if names else ""
 
-    def _source(self, constants: Constants | None) -> Source:
-        source = raw_text.source(self.text, self.steps, self._before, constants=constants)
+    @property
+    def _naming(self) -> Naming | None:
+        """The constants that the text only names, as far as they are known."""
+        if self.constants is None:
+            return None
+        passes = 0 if "original" in getattr(self.original, "results", {}) else self.index
+        return named.naming(self.text, self._before, self.constants, self.original.trace.steps, passes)
+
+    def _source(self, naming: Naming | None) -> Source:
+        weights = self.constants.weights if self.constants else None
+        source = raw_text.source(self.text, self.steps, self._before, naming=naming, weights=weights)
         source.name = f"{self.original.trace.dumps[self.index].name}{' (edited)' if self.is_edited else ''}"
         return source
 

@@ -21,8 +21,8 @@ from irwidget.frontends.cell import Candidate, NotebookCell
 from irwidget.frontends.undo import bounded
 from irwidget.lazy import cached_property
 from irwidget.registry import Target, check, described, frontends, targets
+from irwidget.toolchain.named import Constants
 from irwidget.toolchain.run import Interrupted, Options, Source
-from irwidget.toolchain.weights import Constants
 from irwidget.trace import Step, Trace, Verdict, not_checked
 
 Note = Callable[[Any, tuple[Any, ...], Mapping[str, Any]], None]

@@ -17,7 +17,8 @@ from irwidget.frontends.places import node_lines, quote
 from irwidget.frontends.torch import first_line, read_sources
 from irwidget.toolchain import forked, weights
 from irwidget.toolchain.locations import is_user_file
-from irwidget.toolchain.weights import Constants, Literal, Weights
+from irwidget.toolchain.named import Constants
+from irwidget.toolchain.weights import Literal, Weights
 from irwidget.trace import Diagnostic, Location
 
 if TYPE_CHECKING:

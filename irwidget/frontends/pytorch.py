@@ -20,8 +20,8 @@ from irwidget.frontends.undo import bounded
 from irwidget.lazy import cached_property
 from irwidget.llvm_routes import TorchOptions
 from irwidget.registry import Target
+from irwidget.toolchain.named import Constants
 from irwidget.toolchain.run import Options, Source
-from irwidget.toolchain.weights import Constants
 from irwidget.trace import Step, Trace, Verdict, not_checked
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from irwidget.errors import UsageError
 from irwidget.registry import tools
 from irwidget.toolchain.language import detect, require_unicode, without_mark
+from irwidget.toolchain.named import Naming
 from irwidget.toolchain.run import Source
-from irwidget.toolchain.weights import Constants
+from irwidget.toolchain.weights import Weights
 from irwidget.trace import Diagnostic, Step
 
 _CHECKS = {"llvm": (Step("opt", "", "opt"),), "triton": (Step("triton-opt", "", "triton-opt"),)}
@@ -18,11 +19,16 @@ _UNKNOWN = ("text", "json")
 
 
 def source(
-    text: str, steps: Sequence[Step] = (), like: str = "", known: str = "", constants: Constants | None = None
+    text: str,
+    steps: Sequence[Step] = (),
+    like: str = "",
+    known: str = "",
+    naming: Naming | None = None,
+    weights: Weights | None = None,
 ) -> Source:
-    """IR text to start from, for these steps, with the constants that it may only name.
+    """IR text to start from, for these steps. Raises UsageError when it is empty, or not Unicode.
 
-    Raises UsageError when it is empty, or not Unicode.
+    `naming` is what MLIR only names, `weights` the values that the module with these constants leaves out.
 
     Text that nothing tells the language of is in that which is `known`, in that of the first step, or, without one, in
     that of the text `like`.
@@ -38,7 +44,9 @@ def source(
         language = tool.reads or language  # with a typo at its start, most often
     elif language in _UNKNOWN and like:
         language = detect(like)
-    return Source(text, language, name="input", constants=constants if language == "mlir" else None)
+    if language != "mlir" or naming is None:
+        return Source(text, language, name="input")
+    return Source(text, language, name="input", naming=naming, weights=weights)
 
 
 def checks(text: str, like: str = "") -> tuple[Step, ...]:

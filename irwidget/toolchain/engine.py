@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from irwidget.toolchain import events, graphs, mlir, mlir_flags, mlir_opt, printed, tools, weights
+from irwidget.toolchain import events, graphs, mlir, mlir_flags, mlir_opt, named, printed, tools, weights
 from irwidget.toolchain.budget import TimeIsUp
 from irwidget.toolchain.mlir import MlirState
-from irwidget.toolchain.tool import Run, State, StepFailed, TextState, WorkerSession
+from irwidget.toolchain.named import Naming
+from irwidget.toolchain.tool import HeldSource, Run, State, StepFailed, TextState, WorkerSession
 from irwidget.trace import Content, Diagnostic
 
 
@@ -74,7 +75,7 @@ def _start(run: Run) -> State | None:
         if first is None or not tools.may_read(first, str(error)):
             raise
         return tools.read(request.language, request.source)
-    return _with_constants(run, state, request.source, request.constants) if request.constants else state
+    return _with_constants(run, state, request.source, request.naming) if request.naming else state
 
 
 def _lenient(run: Run) -> Run:
@@ -83,19 +84,37 @@ def _lenient(run: Run) -> Run:
     return run
 
 
-def _with_constants(run: Run, state: MlirState, text: str, bytecode: bytes) -> MlirState:
+def _with_constants(run: Run, state: MlirState, text: str, naming: Naming) -> MlirState:
     """The module of a text that has been read, with the constants of another that it only names.
 
     As it was read, where they cannot be put in.
     """
     shown, context = mlir.shown_resources(state.module), run.held.context
     run.held.context = None
-    constants = weights.by_name(_module(run, bytecode))
-    module = weights.with_constants(text, constants, _shown(bytecode), _lenient(run).context())
+    other = _after_passes(run, naming)
+    module = named.parsed(text, naming, other, run.context()) if other is not None else None
     if module is None:
         run.held.context = context
         return state
     return MlirState(module, resources=shown)
+
+
+def _after_passes(run: Run, naming: Naming) -> Any:
+    """The module that a text was printed of, in the context of the run; None where another comes out."""
+    start = _module(_lenient(run), naming.bytecode)
+    if not naming.passes:
+        return start
+    request = replace(run.request, steps=naming.steps, stop_after=naming.passes, dumps=True, keep_constants=False)
+    first = MlirState(start, resources=_shown(naming.bytecode))
+    snapshots: list[State] = []
+    try:
+        for _ in _run_steps(Run(request, HeldSource(run.held.context)), first, snapshots):
+            pass
+    except StepFailed:
+        return None
+    last = snapshots[-1] if len(snapshots) == naming.passes else None
+    same = isinstance(last, MlirState) and last.render(elide=True).text == naming.text
+    return last.module if isinstance(last, MlirState) and same else None
 
 
 def _parse(run: Run) -> MlirState:

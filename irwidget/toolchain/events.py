@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from irwidget.toolchain.named import Naming
 from irwidget.toolchain.weights import Values
 from irwidget.trace import WHOLE, Content, Diagnostic, Scope, Step
 
@@ -80,8 +81,8 @@ class Request:
     """Target options: `arch`, `opt_level`."""
     values: Values | None = None
     """Where the values are that the bytecode leaves out."""
-    constants: bytes | None = None
-    """Bytecode of the module that has the constants which a text only names."""
+    naming: Naming | None = None
+    """What a text only names."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -222,6 +222,11 @@ def operations(root: Any) -> Iterator[Any]:
                 yield from operations(view.operation)
 
 
+def is_elided(value: Any) -> bool:
+    """Whether an attribute is a constant of so many elements that texts leave them out."""
+    return isinstance(value, ir.DenseElementsAttr) and not value.is_splat and len(value) > LARGE_ELEMENTS
+
+
 def main_of(module: Any) -> Any:
     """The function `main` of a module; None where there is none."""
     named = (view.operation for view in module.body.operations if "sym_name" in view.attributes)

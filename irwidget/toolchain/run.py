@@ -16,11 +16,12 @@ from irwidget.lazy import cached_property
 from irwidget.toolchain import budget, client, events
 from irwidget.toolchain.budget import Budget, TimeIsUp
 from irwidget.toolchain.lock import versions
+from irwidget.toolchain.named import Naming
 from irwidget.toolchain.parsing import deepest
 from irwidget.toolchain.streams import Local, Stream, next_event
 from irwidget.toolchain.texts import StreamedTexts
 from irwidget.toolchain.tool import WorkerSession
-from irwidget.toolchain.weights import Constants, Values, Weights
+from irwidget.toolchain.weights import Values, Weights
 from irwidget.trace import Diagnostic, Dump, Failure, Step, Trace, dump
 
 _logger = logging.getLogger(__name__)
@@ -85,7 +86,7 @@ class Source:
         name: str = "import",
         seconds: float = 0.0,
         weights: Weights | None = None,
-        constants: Constants | None = None,
+        naming: Naming | None = None,
     ) -> None:
         self.data = data
         self.language = language
@@ -93,11 +94,11 @@ class Source:
         """The name of dump 0."""
         self.seconds = seconds
         """How long it took to make."""
-        self.weights = constants.weights if constants else weights
+        self.weights = weights
         """The values that the bytecode leaves out."""
-        self.constants = constants
-        """Those that a text of MLIR only names."""
-        self.everything = self.weights is None
+        self.naming = naming
+        """Constants that a text only names: those of bytecode whose weights these are."""
+        self.everything = weights is None
         """Whether runs get all values, rather than those that passes are known to look at."""
         self.key = uuid.uuid4().hex
         self._session = WorkerSession()
@@ -143,7 +144,7 @@ class Source:
     def whole(self) -> Source:
         """The same with all values. Its own source: steps that have run without values are not shared with it."""
         whole = Source(self.data, self.language, name=self.name, seconds=self.seconds)
-        whole.weights, whole.constants = self.weights, self.constants
+        whole.weights, whole.naming = self.weights, self.naming
         return whole
 
     def stream(self, request: events.Request, options: Options, *, fresh: bool = False, again: bool = False) -> Stream:
@@ -255,7 +256,7 @@ class _Execution:
             cwd=os.getcwd(),
             options=dict(self.options.target),
             values=self._values() if whole else None,
-            constants=self.source.constants.bytecode if whole and self.source.constants else None,
+            naming=self.source.naming if whole else None,
         )
 
     def _values(self) -> Values | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import mmap
 import os
-import re
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,14 +18,11 @@ from typing import IO, Any, cast
 
 from irwidget.errors import ToolError
 from irwidget.toolchain import forked
-from irwidget.trace import Step, syntax
+from irwidget.trace import Step
 
 LITERAL = "torch.vtensor.literal"
 """The operation whose `value` is a weight."""
 _ALIGNED = 64
-_NAMED = re.compile(r"dense_resource<([^>]*)>(?: : (\S*tensor<[^>]*>))?")
-_MARK = "irwidget_constant_"
-"""Begins names that no other resource has: MLIR gives the second of one name another."""
 _VALUE_INDEPENDENT = ("mlir-translate", "opt", "llc", "llvm-link", "ptxas", "user-tool")
 """Tools that read text or LLVM IR, from which the values are left out unless they are asked for."""
 
@@ -121,18 +117,6 @@ class Weights:
         return file, Values(path, places, self.order)
 
 
-@dataclass(frozen=True)
-class Constants:
-    """Those of the module that a lowering starts from: its texts only name the large ones."""
-
-    bytecode: bytes
-    """Of that module."""
-    types: Mapping[str, str]
-    """By the name of the resource."""
-    weights: Weights | None = None
-    """The values that the bytecode leaves out."""
-
-
 def _file() -> tuple[IO[bytes], str]:
     """An empty file, in memory where the system has such, and its path for other processes of this user."""
     if hasattr(os, "memfd_create"):
@@ -167,70 +151,6 @@ def put(module: Any, order: Sequence[str], made: Mapping[str, Any]) -> None:
     for literal, name in zip(literals(module), order, strict=True):
         if name in made:
             literal.attributes["value"] = made[name]
-
-
-def named(text: str, types: Mapping[str, str], shown: Mapping[str, str]) -> list[str]:
-    """Of constants by name and type: those that a text of MLIR names; none where it has all of their values.
-
-    `shown` has what texts write of small ones. None as well where the text gives one another type or other values, as
-    MLIR would then give it another name.
-    """
-    body, _, section = text.partition("{-#")
-    found = [one for one in _NAMED.findall(body) if one[0] in types]
-    if all(f"{name}:" in section for name, _ in found):
-        return []
-    written = syntax.written(text)
-    if any(type_ not in ("", types[name]) or written.get(name) not in (None, shown.get(name)) for name, type_ in found):
-        return []
-    return list(dict.fromkeys(name for name, _ in found))
-
-
-def with_constants(text: str, constants: Mapping[str, Any], written: Mapping[str, str], context: Any) -> Any:
-    """The module of a text, with constants of its context in place of those that it only names.
-
-    `written` has what texts write of small ones. None where nothing can be put in, as where one is named in a place
-    that bindings do not reach. Raises PassFailed for text that does not parse.
-    """
-    from irwidget.toolchain import mlir
-
-    types = {name: str(constant.type) for name, constant in constants.items()}
-    marks = {name: f"{_MARK}{number}" for number, name in enumerate(named(text, types, written))}
-    if not marks:
-        return None
-    made = {f"dense_resource<{mark}> : {types[name]}": name for name, mark in marks.items()}
-    module = mlir.parse(_NAMED.sub(lambda one: _marked(one, marks), text), context)
-    for operation in mlir.operations(module.operation):
-        for key in operation.attributes:
-            found = _attribute(operation, key)
-            if found in made:
-                operation.attributes[key] = constants[made[found]]
-            elif _MARK in found:
-                return None
-    return module
-
-
-def _marked(found: re.Match[str], marks: Mapping[str, str]) -> str:
-    return found[0].replace(f"<{found[1]}>", f"<{marks[found[1]]}>", 1) if found[1] in marks else found[0]
-
-
-def _attribute(operation: Any, key: str) -> str:
-    """An attribute that is a resource, or may have one inside, as text; empty for others."""
-    from irwidget.toolchain.mlir import ir
-
-    try:
-        value = operation.attributes[key]
-    except TypeError:  # of complex numbers, which the bindings do not know
-        return ""
-    return str(value) if type(value) in (ir.Attribute, ir.ArrayAttr, ir.DictAttr) else ""
-
-
-def by_name(module: Any) -> dict[str, Any]:
-    """The constants of a module that are resources: attributes, by the names that texts have for them."""
-    found: dict[str, Any] = {}
-    for literal in literals(module):
-        if name := _NAMED.match(_attribute(literal, "value")):
-            found[name[1]] = literal.attributes["value"]
-    return found
 
 
 def literals(module: Any) -> Iterator[Any]:
