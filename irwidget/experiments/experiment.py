@@ -194,7 +194,7 @@ class Experiment(Generic[_Lowering]):
         if reader and self._left_out and not self.problems():  # an error of the text is told first
             raise UsageError(f"{self._left_out}, which {reader} needs: {_IN_FULL}")
         with failures.limited(options):
-            source = self._source(self._naming)
+            source = self._source(self._naming if check or reader or self._looks else None)
             try:
                 trace = source.run(steps, options, target=self.original.trace.target)
             except Interrupted as interrupted:

@@ -145,19 +145,19 @@ def parsed(text: str, naming: Naming, module: Any, context: Any) -> Any:
     for number, one in sorted(enumerate(naming.places), key=lambda each: each[1].start, reverse=True):
         marked = f"{marked[: one.start]}{_MARK}{number}{marked[one.end :]}"
     made = mlir.parse(marked, context)
+    put = 0
     for operation, key, value in _attributes(made):
-        said = str(value) if _may_name(value) else ""
-        if _MARK not in said:
+        found = _MARKED.fullmatch(str(value)) if type(value) is mlir.ir.Attribute else None
+        if found is None:
             continue
-        found = _MARKED.fullmatch(said)
-        constant = found and naming.places[int(found[2])].constant
-        given = others.get((constant, str(value.type))) if isinstance(constant, int) else None
-        if isinstance(constant, str) and found:
-            given = resources.get(f"{found[1]}{constant}{found[3]}")
+        constant = naming.places[int(found[2])].constant
+        named = isinstance(constant, str)
+        given = resources.get(f"{found[1]}{constant}{found[3]}") if named else others.get((constant, str(value.type)))
         if given is None:
             return None
         operation.attributes[key] = given
-    return made
+        put += 1
+    return made if put == len(naming.places) else None
 
 
 def _constants_of(module: Any) -> tuple[dict[str, Any], dict[tuple[int, str], Any]]:
@@ -180,8 +180,3 @@ def _attributes(module: Any) -> Iterator[tuple[Any, str, Any]]:
                 yield operation, key, operation.attributes[key]
             except TypeError:  # of complex numbers, which the bindings do not know
                 continue
-
-
-def _may_name(value: Any) -> bool:
-    """Whether an attribute is a resource, or may have one inside."""
-    return type(value) in (mlir.ir.Attribute, mlir.ir.ArrayAttr, mlir.ir.DictAttr)
