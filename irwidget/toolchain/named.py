@@ -141,6 +141,8 @@ def parsed(text: str, naming: Naming, module: Any, context: Any) -> Any:
     that does not parse.
     """
     resources, others = _constants_of(module)
+    if naming.by_line and len(others) != naming.text.count(f"<{_ELIDED}>"):
+        return None  # some are where bindings do not reach, and the numbers of the rest are others
     marked = text
     for number, one in sorted(enumerate(naming.places), key=lambda each: each[1].start, reverse=True):
         marked = f"{marked[: one.start]}{_MARK}{number}{marked[one.end :]}"
@@ -164,11 +166,15 @@ def _constants_of(module: Any) -> tuple[dict[str, Any], dict[tuple[int, str], An
     """A module's constants: resources by what they are printed as, others that are elided by number and type."""
     resources: dict[str, Any] = {}
     others: dict[tuple[int, str], Any] = {}
-    for _, _, value in _attributes(module):
+    last: Any = None
+    for operation, _, value in _attributes(module):
         if type(value) is mlir.ir.Attribute:
             resources[str(value)] = value
         elif mlir.is_elided(value):
+            if operation is last:  # its attributes may be printed in another order
+                return resources, {}
             others[len(others), str(value.type)] = value
+            last = operation
     return resources, others
 
 

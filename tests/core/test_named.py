@@ -2,7 +2,7 @@
 
 import pytest
 
-from irwidget.toolchain import named
+from irwidget.toolchain import mlir, named
 from irwidget.toolchain.named import Constants
 
 TYPES = {"w": "tensor<8xf32>", "v": "tensor<8xf32>", "small": "tensor<2xf32>"}
@@ -36,3 +36,32 @@ def test_what_is_known_of_the_constants_that_a_text_only_names(text, before, kno
     assert named.left_out(text, made) == left_out
     for one in places:
         assert text[one.start : one.end] == (one.constant if isinstance(one.constant, str) else "__elided__")
+
+
+def _numbers(whole):
+    return f"dense<[{', '.join(f'{whole}.{i}' for i in range(10, 22))}]> : tensor<12xf32>"
+
+
+COMPLEX = f"dense<[{', '.join(f'({i}.0, 1.0)' for i in range(12))}]> : tensor<12xcomplex<f32>>"
+TWO = f"%a = arith.constant {_numbers(1)}\n%b = arith.constant {_numbers(2)}"
+
+
+@pytest.mark.parametrize(("body", "given"), [
+    (TWO, True),
+    (f"%z = arith.constant {COMPLEX}\n{TWO}", False),
+    (f"func.call @f() {{x = [{_numbers(3)}]}} : () -> ()\n{TWO}", False),
+    (f"return {{y = {_numbers(1)}, x = {_numbers(2)}}}", False),
+], ids=["both", "one of complex numbers", "one in a list", "two of one operation"])  # fmt: skip
+def test_constants_without_a_name_are_given_where_all_of_them_are_found(body, given):
+    """Others would have another's number: values of the same type would be taken for each other."""
+    text = f"func.func @f() {{\n{body}\n{'' if 'return' in body else 'return'}\n}}"
+    context = mlir.new_context()
+    before = mlir.MlirState(mlir.parse(text, context)).render(elide=True).text
+    constants = [line for line in before.splitlines() if "__elided__" in line]
+    others = [line for line in constants if line not in constants[-2:-1]] if constants[1:] else []
+    edited = "\n".join(line for line in before.splitlines() if line not in others)
+    naming = named.naming(edited, before, Constants(b"", {}), (), 1)
+    other = mlir.parse(text, context := mlir.new_context())
+    made = named.parsed(edited, naming, other, context)
+    assert (made is not None) == given
+    assert made is None or str(made) == str(mlir.parse(text.replace(TWO.splitlines()[1], ""), context))
