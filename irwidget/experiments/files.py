@@ -12,10 +12,11 @@ from irwidget import output
 from irwidget.experiments import stock
 from irwidget.experiments.passes import Planned, others, textual, with_flags
 from irwidget.toolchain.language import suffix
-from irwidget.trace import Step, Trace
+from irwidget.trace import Step, Trace, syntax
 
 PROGRAMS = {"torch-mlir-opt", "mlir-opt", "triton-opt", "mlir-translate", "opt", "llc"}
 """Tools that are programs of the same name, which read a file and take `-o`."""
+_LACKING = "what asks for them fails here, and elide=False where it was lowered has them written"
 _LEAVES = {"mlir-translate": "ll", "opt": "ll", "llc": "s"}
 _STAGES = ("ttir", "ttgir")
 """The stages of Triton whose IR it takes from a folder instead of its own."""
@@ -41,11 +42,13 @@ def save(
     text = output.write(folder / f"edited{suffix(trace.dumps[index].language)}", edited)
     command = ["python", "-m", "irwidget", "lower", text.name, "--to", "raw_ir"]
     command += ["--pipeline", pipeline] if pipeline else []
-    _script(folder / "run.sh", [shlex.join([*command, *words])])
+    names = ", ".join(syntax.left_out(edited))
+    lacking = [f"# {text.name} leaves out the values of {names}: {_LACKING}"] if names else []
+    _script(folder / "run.sh", [*lacking, shlex.join([*command, *words])])
     made = ", ".join(f"{name} {version}" for name, version in trace.tools.items())
     late = any("tm_tensor." in one for one in (edited, *(dump.text for dump in trace.dumps[index + 1 :])))
     said = f"# What ran was {made}: programs of another release may have other options." if made else "#"
-    _script(folder / "tools.sh", [said, "set -e", *_commands(planned, text.name, late=late)])
+    _script(folder / "tools.sh", [said, *lacking, "set -e", *_commands(planned, text.name, late=late)])
     if triton := _override(edited, trace, index):
         name, ir = triton
         output.write(folder / name, ir)

@@ -11,7 +11,7 @@ from irwidget.inductor.data import Direction, Kernel
 from irwidget.inductor.schedule import Drawn
 from irwidget.trace import Location
 
-_DEFINED = re.compile(r"^(\w+) = async_compile\.(\w+)\((?:'(?P<function>\w+)', )?.*?(?P<quote>\'\'\'|\"\"\")\n?", re.M)
+_DEFINED = re.compile(r"^(\w+) = async_compile\.(\w+)\((?:'(?P<function>\w+)', )?.*?(?P<quote>'''|\"\"\")\n?", re.M)
 
 
 class Defined(NamedTuple):

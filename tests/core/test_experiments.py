@@ -252,13 +252,16 @@ class Twins(nn.Module):
     ("to", "index", "same"),
     [("tosa_mlir", 0, None), ("tosa_mlir", 12, None), ("linalg_on_tensors_mlir", 8, True), ("llvm_ir", 30, None)],
 )
-def test_an_edited_dump_has_the_constants_that_it_only_names(to, index, same):
+def test_an_edited_dump_has_the_constants_that_it_only_names(to, index, same, tmp_path):
     """Of constants without names of their own no text says that they are the same."""
     low = irwidget.lower(Twins().eval(), torch.randn(2, 8), to=to)
     text = low.dumps[index].text
     again = low.edit(index).run(check=True)
     assert (again.text, again.check.state) == (low.text, "equal")
     assert irwidget.compare(low, again).ends_the_same is same
+    folder = low.edit(index).save(tmp_path).parent
+    for script in ("run.sh", "tools.sh"):
+        assert "# edited.mlir leaves out the values of torch_tensor_" in (folder / script).read_text()
     one, two = dict.fromkeys(re.findall(r"dense_resource<(torch_tensor_8_torch[^>]*)>", text))
     exchanged = text.replace(f"<{one}>", "<other>").replace(f"<{two}>", f"<{one}>").replace("<other>", f"<{two}>")
     wrong = low.edit(index, exchanged).run(check=True)
