@@ -30,6 +30,15 @@ def noisy(x: torch.Tensor) -> torch.Tensor:
     return out
 
 
+@helion.kernel(config=helion.Config(block_sizes=[64]))
+def told(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for rows in hl.tile(x.size(0)):
+        hl.device_print("tile ", x[rows])
+        out[rows] = x[rows] + 1
+    return out
+
+
 @helion.kernel(config=helion.Config(block_sizes=[8, 2]))
 def wide(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
     added, taken, doubled, left = [torch.empty_like(x) for _ in range(4)]
@@ -98,6 +107,12 @@ def test_seeds_come_from_the_host_and_a_print_is_left_out_with_a_remark(capfd: p
     assert 0.4 < first.mean() < 0.6
     assert not torch.equal(first, second)
     assert "device_print is left out" in str(lowering.diagnostics[0])
+
+
+def test_nothing_is_printed_where_eager_mode_is_the_reference(capfd: pytest.CaptureFixture[str]):
+    verdict = lower(told, torch.zeros(100), to="helion_mlir", check=True, dumps=False).check
+    assert (verdict.state, verdict.reference) == ("equal", "eager PyTorch")
+    assert "tile" not in capfd.readouterr().out
 
 
 def test_a_run_of_nodes_computes_what_they_compute_one_by_one():
